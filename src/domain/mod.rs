@@ -1,0 +1,1 @@
+//! Plain data and pure functions; uses no other floor.

@@ -1,0 +1,8 @@
+//! Taskdeck: a terminal console and worker for tasks kept in `PostgreSQL`.
+//!
+//! The arbiter of every race is one conditional `UPDATE` and the number of rows it changed. The floors,
+//! from the ground up, are [`domain`], [`db`], [`worker`], [`app`] and [`ui`]; arrows between them run one
+//! way (`ARCHITECTURE.md`, checked by `tests/architecture.rs`).
+
+pub mod db;
+pub mod domain;

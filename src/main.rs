@@ -1,0 +1,3 @@
+//! The `taskdeck` program.
+
+fn main() {}
