@@ -1,1 +1,24 @@
-//! Plain data and pure functions; uses no other floor.
+//! Plain data and pure functions: what a task is, which moves it may make, how an outcome is named.
+//!
+//! Invariant: nothing here reads a clock, does I/O or knows that a database or a terminal exists; every
+//! other floor may use it and it uses none of them.
+
+pub mod counts;
+pub mod decision;
+pub mod event;
+pub mod figure;
+pub mod input;
+pub mod instance;
+pub mod observed;
+pub mod outcome;
+pub mod status;
+pub mod task;
+pub mod text;
+
+pub use counts::TextCounts;
+pub use decision::{Decision, DecisionKind, Seen};
+pub use event::{Event, LastChange};
+pub use input::{Name, NewTask, Refusal};
+pub use instance::{Instance, InstanceId, InstanceState};
+pub use status::Status;
+pub use task::{OperationId, Task, TaskId};

@@ -1,0 +1,127 @@
+//! The typed answers of writes. What went wrong *around* a write (no answer, no connection) is not here: that
+//! is the error of the `db` floor.
+
+use serde::Serialize;
+
+use super::{DecisionKind, Event, LastChange, Status, Task, TaskId};
+
+/// What became of one row of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The decision changed this row; here it is as it is now.
+    Committed {
+        /// The row afterwards.
+        task: Task,
+        /// Its version before.
+        version_before: i64,
+    },
+    /// The row is there but had moved on, or is in a state from which the act is not possible.
+    Conflict {
+        /// The row as it is now.
+        task: Task,
+        /// Who changed it last and when, where known.
+        last: Option<LastChange>,
+    },
+    /// No such row (for this tenant).
+    NotFound,
+    /// This row would have been changed, but another row of the same decision stood in the way.
+    Held {
+        /// The row, unchanged.
+        task: Task,
+    },
+}
+
+/// The answer to a whole decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionOutcome {
+    /// Every row was changed.
+    Committed,
+    /// Nothing was changed: at least one row had moved on.
+    Conflict,
+    /// Nothing was changed: at least one row does not exist.
+    NotFound,
+}
+
+/// A decision's answer row by row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// What was decided.
+    pub kind: DecisionKind,
+    /// One verdict a row, in ascending order of id.
+    pub rows: Vec<(TaskId, Verdict)>,
+    /// The first answer was lost and the outcome was established afterwards.
+    pub resolved_from_unknown: bool,
+    /// How often the whole decision was decided again after a deadlock or serialization failure.
+    pub retries: u32,
+}
+
+impl Decided {
+    /// The whole decision's outcome.
+    pub fn outcome(&self) -> DecisionOutcome {
+        let has = |test: fn(&Verdict) -> bool| self.rows.iter().any(|(_, verdict)| test(verdict));
+        if has(|verdict| matches!(verdict, Verdict::NotFound)) {
+            DecisionOutcome::NotFound
+        } else if has(|verdict| !matches!(verdict, Verdict::Committed { .. })) {
+            DecisionOutcome::Conflict
+        } else {
+            DecisionOutcome::Committed
+        }
+    }
+}
+
+/// The answer to a claim of one given task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClaimById {
+    /// The update changed the row: the caller holds the claim.
+    Won {
+        /// The row as claimed.
+        task: Task,
+    },
+    /// The row is there but was not QUEUED and due, or this instance's lease has passed.
+    Lost {
+        /// The row as it is now.
+        task: Task,
+    },
+    /// No such row.
+    NotFound,
+}
+
+/// The answer to a finish or release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finished {
+    /// It took effect.
+    Committed {
+        /// The state that the row now has.
+        status: Status,
+    },
+    /// The row is there, but this claim is no longer its current one; nothing was changed.
+    LeaseLost {
+        /// The state that the row has.
+        status: Status,
+        /// The row's current claim number.
+        claim_no: i64,
+    },
+    /// No such row.
+    NotFound,
+}
+
+/// The answer to a submit of one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submitted {
+    /// The task's row.
+    pub task: Task,
+    /// False where its key was known and the row is the earlier one.
+    pub created: bool,
+    /// The first answer was lost and the outcome was established afterwards.
+    pub resolved_from_unknown: bool,
+}
+
+/// A task with its history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskHistory {
+    /// The row.
+    pub task: Task,
+    /// Its events, oldest first.
+    pub events: Vec<Event>,
+}
