@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use certs::{Authority, self_signed};
+use deadpool_postgres::{Manager, Pool};
 use server::{PASSWORD, Server, Tls};
 use taskdeck::db::conninfo::{ConnInfo, ConnInfoError, Sources, TlsConnector, connector, resolve};
 use tokio_postgres::Client;
@@ -177,6 +178,7 @@ async fn clients_prove_who_they_are() {
     certificates(&server, &base, &ours, &theirs).await;
     passwords(&server, &base).await;
     cancels(&base).await;
+    pools(&base).await;
 }
 
 async fn certificates(server: &Server, base: &str, ours: &Authority, theirs: &Authority) {
@@ -253,6 +255,18 @@ async fn cancels(base: &str) {
         () = canceling => unreachable!("it repeats for ever"),
     };
     assert_eq!(outcome.expect_err("canceled").code(), Some(&SqlState::QUERY_CANCELED));
+}
+
+/// The pool asks more of the connector than the driver does: it is cloned and sent between threads.
+async fn pools(base: &str) {
+    let info = info(&format!("{base} user=open_user"));
+    let tls = connector(&info).expect("a connector");
+    let pool = Pool::builder(Manager::new(info.config().clone(), tls)).max_size(2).build().expect("a pool");
+    for _ in 0..2 {
+        let client = pool.get().await.expect("a connection");
+        let row = client.query_one("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]).await;
+        assert!(row.expect("an answer").get::<_, bool>(0));
+    }
 }
 
 #[tokio::test]
