@@ -1,4 +1,4 @@
-//! A throw-away PostgreSQL for tests. A missing server is a failure, never a reason to pass.
+//! A throw-away `PostgreSQL` for tests. A missing server is a failure, never a reason to pass.
 //!
 //! The server belongs to a small shell that waits for this process to end: however the tests end, the server
 //! ends with them and its files are removed.
@@ -240,7 +240,7 @@ pub fn programs() -> PathBuf {
         .expect("PostgreSQL server programs are needed for tests (apt-get install postgresql)")
 }
 
-/// Whom the server runs as where this process is root, which PostgreSQL refuses.
+/// Whom the server runs as where this process is root, which `PostgreSQL` refuses.
 pub fn server_account() -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt as _;
     if std::fs::metadata("/proc/self").expect("this process's own entry").uid() != 0 {
