@@ -4,8 +4,7 @@
 mod support;
 
 mod claims;
-mod connections;
 mod decisions;
 mod finishes;
-mod lists;
+mod scene;
 mod statements;
