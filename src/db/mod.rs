@@ -1,1 +1,3 @@
 //! Everything that speaks to `PostgreSQL`. May use `domain`.
+
+pub mod private;
