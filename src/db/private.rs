@@ -24,6 +24,7 @@ mod wire;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 pub use account::{RunAs, command, run_as};
@@ -31,7 +32,7 @@ pub use care::{Destroyed, Status, Stopped, Usage, destroy, status, stop};
 pub use error::PrivateError;
 pub use programs::{Programs, Search, find_programs};
 
-use lock::Share;
+use lock::{PAUSE, Share};
 use place::Cluster;
 use postmaster::{PidFile, Process, identify};
 use serve::Waited;
@@ -247,22 +248,36 @@ fn get_running(
 ) -> Result<(Origin, PidFile, Option<String>), PrivateError> {
     let deadline = Instant::now() + options.patience;
     let data = cluster.data();
+    let since = SystemTime::now();
     // Each turn either ends or leaves less of an earlier server.
     loop {
-        let (pid, origin, since) = match PidFile::read(cluster)? {
+        let (origin, waited) = match PidFile::read(cluster)? {
             Some(file) if identify(file.pid, &data) == Process::Server => {
-                (file.pid, Origin::Adopted, SystemTime::now())
+                let gone = || identify(file.pid, &data) != Process::Server;
+                (Origin::Adopted, serve::await_ready(cluster, file.pid, gone, deadline)?)
             }
             other => {
+                let Some(server_lock) = lock::server_lock(&cluster.server_lock())? else {
+                    // It has yet to write its file, or is ending without one, or is out of sight.
+                    if Instant::now() >= deadline {
+                        return Err(PrivateError::HeldElsewhere { folder: cluster.root.clone() });
+                    }
+                    thread::sleep(PAUSE);
+                    continue;
+                };
                 if other.is_some_and(|file| identify(file.pid, &data) == Process::Stranger) {
                     postmaster::disown(cluster, run_as)?;
                 }
                 let socket_dir = place::make_socket_dir(cluster, options.runtime_dir.as_deref(), run_as)?;
-                let since = SystemTime::now();
-                (serve::spawn(cluster, programs, &socket_dir, run_as, deadline)?, Origin::Started, since)
+                let mut child = serve::spawn(cluster, programs, &socket_dir, run_as, server_lock)?;
+                let pid = child.id();
+                let gone = || !matches!(child.try_wait(), Ok(None));
+                let waited = serve::await_ready(cluster, pid, gone, deadline);
+                serve::reap(child);
+                (Origin::Started, waited?)
             }
         };
-        match serve::await_ready(cluster, pid, deadline)? {
+        match waited {
             Waited::Ready { file, version } => return Ok((origin, file, version)),
             Waited::Gone if origin == Origin::Adopted => {}
             Waited::Gone => {
@@ -274,11 +289,10 @@ fn get_running(
                 }
             }
             Waited::SocketLost { file } => {
-                let socket = file.socket();
                 let Some(_alone) = lock::nobody_uses(&cluster.users_lock())? else {
-                    return Err(PrivateError::SocketLost { pid, socket });
+                    return Err(PrivateError::SocketLost { pid: file.pid, socket: file.socket() });
                 };
-                serve::shut_down(cluster, pid, Instant::now() + STOP_PATIENCE)?;
+                serve::shut_down(cluster, file.pid, Instant::now() + STOP_PATIENCE)?;
             }
         }
     }

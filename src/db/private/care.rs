@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -10,7 +11,7 @@ use jiff::Timestamp;
 use super::account::run_as;
 use super::error::{PrivateError, io_error};
 use super::initialise;
-use super::lock::{self, Held};
+use super::lock::{self, Held, PAUSE};
 use super::place::{self, Cluster};
 use super::postmaster::{PidFile, Process, identify};
 use super::programs::find_programs;
@@ -126,6 +127,7 @@ pub fn destroy(options: &Options) -> Result<Destroyed, PrivateError> {
     fs::rename(cluster.data(), &discarded).map_err(io_error("rename", &cluster.data()))?;
     fs::remove_dir_all(&discarded).map_err(io_error("remove", &discarded))?;
     initialise::sweep(&cluster);
+    place::remove_socket_dir(&cluster, options.runtime_dir.as_deref(), &run_as()?);
     let absent = |result: io::Result<()>| match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -174,9 +176,21 @@ fn running(cluster: &Cluster) -> Result<Option<PidFile>, PrivateError> {
 
 /// Stops the cluster's server if it runs. To be called under `start.lock` and with `users.lock` held exclusively.
 pub(super) fn stop_unused(cluster: &Cluster) -> Result<Stopped, PrivateError> {
-    let Some(file) = running(cluster)? else { return Ok(Stopped::NotRunning) };
-    serve::shut_down(cluster, file.pid, Instant::now() + STOP_PATIENCE)?;
-    // Its folder is only tidied away if it is empty, so a wrong name in the file does no harm.
-    let _ = fs::remove_dir(&file.socket_dir);
-    Ok(Stopped::Stopped)
+    let deadline = Instant::now() + STOP_PATIENCE;
+    loop {
+        if let Some(file) = running(cluster)? {
+            serve::shut_down(cluster, file.pid, deadline)?;
+            // Its folder is only tidied away if it is empty, so a wrong name in the file does no harm.
+            let _ = fs::remove_dir(&file.socket_dir);
+            return Ok(Stopped::Stopped);
+        }
+        if lock::server_lock(&cluster.server_lock())?.is_some() {
+            return Ok(Stopped::NotRunning);
+        }
+        // A server that has just been started, by a Taskdeck that was killed then, has yet to write its file.
+        if Instant::now() >= deadline {
+            return Err(PrivateError::HeldElsewhere { folder: cluster.root.clone() });
+        }
+        thread::sleep(PAUSE);
+    }
 }

@@ -35,7 +35,7 @@ impl Drop for Held {
 }
 
 /// Opens a lock file, creates it if need be, and never follows a link.
-pub(super) fn open(path: &Path) -> Result<File, PrivateError> {
+fn open(path: &Path) -> Result<File, PrivateError> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -48,7 +48,7 @@ pub(super) fn open(path: &Path) -> Result<File, PrivateError> {
 }
 
 /// Takes an exclusive lock if nobody has it.
-pub(super) fn try_exclusive(file: &File, path: &Path) -> Result<bool, PrivateError> {
+fn try_exclusive(file: &File, path: &Path) -> Result<bool, PrivateError> {
     answer(file.try_lock(), path)
 }
 
@@ -107,6 +107,12 @@ impl Drop for Share {
         // A failure leaves the lock to the closing of the file, just after.
         let _ = self.0.unlock();
     }
+}
+
+/// Takes `server.lock` if no process of any server of this cluster lives, to hand it on to the next one.
+pub(super) fn server_lock(path: &Path) -> Result<Option<File>, PrivateError> {
+    let file = open(path)?;
+    Ok(try_exclusive(&file, path)?.then_some(file))
 }
 
 /// Takes `users.lock` exclusively if nobody uses the server. To be called under `start.lock`.

@@ -181,6 +181,18 @@ pub(super) fn make_socket_dir(
     Ok(dir)
 }
 
+/// Removes the cluster's socket folder with what a killed server left in it. Best effort, and only a folder that is
+/// safely ours: what cannot be removed is used again by the next server.
+pub(super) fn remove_socket_dir(cluster: &Cluster, runtime_dir: Option<&Path>, run_as: &RunAs) {
+    let dir = socket_dir(&cluster.data(), runtime_dir, run_as);
+    if check_socket_dir(&dir, run_as).is_ok() {
+        for name in [".s.PGSQL.5432", ".s.PGSQL.5432.lock"] {
+            let _ = fs::remove_file(dir.join(name));
+        }
+        let _ = fs::remove_dir(&dir);
+    }
+}
+
 /// Refuses a socket folder that is a link, belongs to someone else, or is open to others.
 ///
 /// The server trusts whoever reaches its socket, and the folder's mode is what decides who that is.

@@ -37,25 +37,14 @@ pub(super) enum Waited {
     SocketLost { file: PidFile },
 }
 
-/// Starts the server of a cluster whose previous server is gone; answers its process id.
-///
-/// # Errors
-/// [`PrivateError::HeldElsewhere`] when processes of a previous server keep the files until `deadline`.
+/// Starts the cluster's server, and hands it `server_lock`.
 pub(super) fn spawn(
     cluster: &Cluster,
     programs: &Programs,
     socket_dir: &Path,
     run_as: &RunAs,
-    deadline: Instant,
-) -> Result<u32, PrivateError> {
-    let lock_path = cluster.server_lock();
-    let server_lock = lock::open(&lock_path)?;
-    while !lock::try_exclusive(&server_lock, &lock_path)? {
-        if Instant::now() >= deadline {
-            return Err(PrivateError::HeldElsewhere { folder: cluster.root.clone() });
-        }
-        thread::sleep(PAUSE);
-    }
+    server_lock: File,
+) -> Result<Child, PrivateError> {
     let log_dir = make_log_dir(cluster, run_as)?;
     let startup_log = cluster.startup_log();
     let startup = OpenOptions::new()
@@ -72,7 +61,7 @@ pub(super) fn spawn(
         setting.push(path);
         setting
     };
-    let child = command(&programs.postgres, run_as)
+    command(&programs.postgres, run_as)
         .arg("-D")
         .arg(text(&cluster.data()))
         .arg("-c")
@@ -84,10 +73,7 @@ pub(super) fn spawn(
         .stdin(Stdio::from(server_lock))
         .stderr(Stdio::from(startup))
         .spawn()
-        .map_err(io_error("run", &programs.postgres))?;
-    let pid = child.id();
-    reap(child);
-    Ok(pid)
+        .map_err(io_error("run", &programs.postgres))
 }
 
 /// What every private server runs with. On the command line these win over the files in the cluster, so that the
@@ -113,7 +99,7 @@ const SETTINGS: [&str; 16] = [
 ];
 
 /// Takes the exit status of the server when it ends, so that it does not stay as a zombie while this process lives.
-fn reap(mut child: Child) {
+pub(super) fn reap(mut child: Child) {
     let waiter = thread::Builder::new().name("private-server".into());
     // Without a thread the zombie stays until this process ends; nothing relies on the reaping.
     let _ = waiter.spawn(move || child.wait());
@@ -135,16 +121,23 @@ fn make_log_dir(cluster: &Cluster, run_as: &RunAs) -> Result<std::path::PathBuf,
     Ok(dir)
 }
 
-/// Waits until process `pid`, the cluster's server, takes connections.
+/// Waits until process `pid`, the cluster's server, takes connections or `gone` says that it ended.
+///
+/// A child is asked after as a child: just after its start it does not look like a server yet.
 ///
 /// # Errors
 /// [`PrivateError::NotReady`] at `deadline`, with what the server said last, or at once when it refuses for good.
-pub(super) fn await_ready(cluster: &Cluster, pid: u32, deadline: Instant) -> Result<Waited, PrivateError> {
+pub(super) fn await_ready(
+    cluster: &Cluster,
+    pid: u32,
+    mut gone: impl FnMut() -> bool,
+    deadline: Instant,
+) -> Result<Waited, PrivateError> {
     let began = Instant::now();
     let mut socket_missing_since = None;
     let mut said = String::from("it has not said anything yet");
     loop {
-        if identify(pid, &cluster.data()) != Process::Server {
+        if gone() {
             return Ok(Waited::Gone);
         }
         if let Some(file) = PidFile::read(cluster)?.filter(|file| file.pid == pid && file.port != 0) {
@@ -188,9 +181,7 @@ pub(super) fn shut_down(cluster: &Cluster, pid: u32, deadline: Instant) -> Resul
             Some(Err(error)) => return Err(io_error("signal the server of", &data)(error.into())),
         }
     }
-    let lock_path = cluster.server_lock();
-    let server_lock = lock::open(&lock_path)?;
-    while identify(pid, &data) == Process::Server || !lock::try_exclusive(&server_lock, &lock_path)? {
+    while identify(pid, &data) == Process::Server || lock::server_lock(&cluster.server_lock())?.is_none() {
         if Instant::now() >= deadline {
             return Err(PrivateError::StopTimedOut { pid, waited: began.elapsed() });
         }
