@@ -262,14 +262,30 @@ fn a_socket_folder_that_is_not_ours_is_refused() {
     let socket_dir = server.socket_dir().to_owned();
     server.leave().expect("leaves");
     let elsewhere = folder.path().join("elsewhere");
+    let account = run_as().expect("an account");
     fs::create_dir(&elsewhere).expect("a folder");
+    // Apart from being behind a link it is all that a socket's folder must be.
+    fs::set_permissions(&elsewhere, Permissions::from_mode(0o700)).expect("closes");
+    account.give(&elsewhere).expect("the server's own folder");
     symlink(&elsewhere, &socket_dir).expect("a link");
     let refused = PrivateServer::start(&folder.options());
     fs::remove_file(&socket_dir).expect("the link is ours");
     assert!(matches!(refused, Err(PrivateError::SocketDirTaken { .. })), "{refused:?}");
 
-    if let RunAs::Other { uid, .. } = run_as().expect("an account") {
+    fs::create_dir(&socket_dir).expect("a folder");
+    account.give(&socket_dir).expect("the server's own folder");
+    fs::set_permissions(&socket_dir, Permissions::from_mode(0o777)).expect("opens");
+    let closed = folder.start();
+    assert_eq!(
+        fs::metadata(&socket_dir).expect("the folder").mode() & 0o777,
+        0o700,
+        "closed before it is used"
+    );
+    closed.leave().expect("leaves");
+
+    if let RunAs::Other { uid, .. } = account {
         fs::create_dir(&socket_dir).expect("a folder");
+        fs::set_permissions(&socket_dir, Permissions::from_mode(0o700)).expect("closes");
         std::os::unix::fs::chown(&socket_dir, Some(uid + 1), None).expect("another owner");
         let refused = PrivateServer::start(&folder.options());
         fs::remove_dir(&socket_dir).expect("the folder is ours");
@@ -329,6 +345,7 @@ fn a_folder_that_cannot_be_used_is_a_clear_error() {
                     error.to_string().contains(&format!("cannot enter {},", closed.display())),
                     "{error}"
                 );
+                assert_eq!(fs::read_dir(&closed).expect("the folder").count(), 0, "nothing was created");
                 assert!(error.to_string().contains(&name) && error.hint().contains("chmod"), "{error}");
             }
             other => panic!("{other:?}"),

@@ -114,6 +114,10 @@ impl PrivateServer {
         let run_as = run_as()?;
         let programs = find_programs(&options.search, &run_as)?;
         let folder = place::data_folder(options.data_dir.as_deref(), &run_as)?;
+        // Asked before anything is created, so that a folder that cannot be used is left as it was.
+        if let (Some(there), Some(any)) = (folder.ancestors().find(|part| part.exists()), programs.first()) {
+            account::check_reach(there, &any.postgres, &run_as)?;
+        }
         let folder = place::make_folder(&folder, &run_as)?;
         let _lock = lock::start_lock(&folder, "starting it", options.patience)?;
         let Some(place::Choice { cluster, programs, stranded }) = place::choose(&folder, &programs)? else {
@@ -318,4 +322,15 @@ fn connection_url(socket_dir: &Path, port: u16) -> String {
         }
     }
     url + &format!("&port={port}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::connection_url;
+
+    #[test]
+    fn a_socket_folder_is_escaped_in_the_url() {
+        let url = connection_url("/tmp/a b/ü&x=1".as_ref(), 5432);
+        assert_eq!(url, "postgresql://taskdeck@/taskdeck?host=%2Ftmp%2Fa%20b%2F%C3%BC%26x%3D1&port=5432");
+    }
 }
