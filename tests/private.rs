@@ -96,6 +96,24 @@ fn a_killed_user_leaves_a_server_that_the_next_one_adopts() {
 }
 
 #[test]
+fn a_user_that_is_killed_at_any_moment_of_its_start_blocks_nobody() {
+    let folder = Folder::new();
+    folder.start().leave().expect("leaves");
+    // What must hold, holds at every moment; the delays only spread the samples over the 60 ms that a start takes.
+    for delay in (0..80).step_by(5).map(Duration::from_millis) {
+        let mut helper = Helper::new(&folder);
+        helper.go();
+        std::thread::sleep(delay);
+        helper.kill();
+        let next = folder.start();
+        assert_eq!(ask(&next.url(), "SELECT 1"), "1", "after {delay:?}");
+        let server = next.pid();
+        assert_eq!(next.leave().expect("leaves"), Left::Stopped, "after {delay:?}");
+        assert!(!runs(server), "after {delay:?}");
+    }
+}
+
+#[test]
 fn an_interrupt_from_the_terminal_does_not_reach_the_server() {
     let folder = Folder::new();
     let (helper, joined) = Helper::started(&folder);

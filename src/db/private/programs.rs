@@ -56,7 +56,7 @@ pub struct Programs {
 /// [`PrivateError::ProgramsUnreachable`], whichever says best what to mend.
 pub fn find_programs(search: &Search, run_as: &RunAs) -> Result<Vec<Programs>, PrivateError> {
     let folders: Vec<PathBuf> = match &search.named {
-        Some(named) => vec![named.clone()],
+        Some(named) => vec![std::path::absolute(named).unwrap_or_else(|_| named.clone())],
         None => search.path.iter().flat_map(std::env::split_paths).chain(search.usual.clone()).collect(),
     };
     let mut found: Vec<Programs> = Vec::new();
