@@ -61,6 +61,7 @@ impl Db {
         // in an aborted transaction fails, so this one is the proof that the commit can only be a commit.
         transaction.batch_execute("SELECT 1").await.map_err(sent)?;
         transaction.commit().await.map_err(|error| classify(&error, Effect::Write))?;
+        session.settled();
         Ok(Migrated { from, to: VERSION })
     }
 

@@ -4,6 +4,7 @@
 mod support;
 
 mod claims;
+mod connections;
 mod decisions;
 mod finishes;
 mod scene;

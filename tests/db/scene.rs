@@ -243,3 +243,13 @@ pub(crate) fn unavailable<T: std::fmt::Debug>(answer: Result<T, DbError>) -> Tro
         other => panic!("expected Unavailable, got {other:?}"),
     }
 }
+
+/// Waits until no statement of the program is under way.
+pub(crate) async fn until_no_waiter(client: &Client) {
+    until("no statement of ours under way", || async {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' \
+                   AND datname = current_database() AND starts_with(application_name, 'taskdeck ')";
+        (number(client, sql).await == 0).then_some(())
+    })
+    .await;
+}
