@@ -83,14 +83,10 @@ async fn a_database_that_goes_away_and_comes_back() {
         let found = server.psql("away", "SELECT count(*) FROM taskdeck.task_inputs WHERE input <> 'before'");
         assert_eq!(found.as_deref(), Ok("0"), "what was answered Unavailable is not in the table");
         assert_eq!(db.task(TaskId(i64::MAX), None, Preview::Whole).await.expect("asked"), None);
-        let back = "UPDATE taskdeck.tasks SET status = 'QUEUED', claimed_by = NULL";
+        // The tests' server need not keep its last commits through a crash; this one it must.
+        let back = "SET synchronous_commit = on; UPDATE taskdeck.tasks SET status = 'QUEUED', \
+                    claimed_by = NULL, version = 0, attempt = 0, claim_no = 0, started_at = NULL";
         server.psql("away", back).expect("back");
-        server
-            .psql(
-                "away",
-                "UPDATE taskdeck.tasks SET version = 0, attempt = 0, claim_no = 0, started_at = NULL",
-            )
-            .expect("back");
     }
     assert!(db.submit("after", &NewTask::default(), &key, &quiet).await.expect("submit").created);
 }

@@ -10,8 +10,8 @@ use tokio::sync::Barrier;
 use tokio_postgres::Client;
 
 use crate::scene::{
-    claim, decide, decided, decision, failure, finish, name, number, operation, outside, quiet, row, submit,
-    submit_as, submit_held, success, unavailable, until_waiting, worker,
+    claim, decide, decided, decision, failure, finish, history, name, number, operation, outside, quiet, row,
+    submit, submit_as, submit_held, success, unavailable, until_waiting, worker,
 };
 use crate::support::{database, database_with};
 
@@ -73,7 +73,7 @@ async fn every_pair_of_state_and_decision_is_as_the_table_says() {
                     assert_eq!((&task, version_before), (&now, before.version), "{kind} {from}");
                     assert_eq!(now.cancel_requested, from == Status::Running, "{kind} {from}");
                     assert_eq!(now.finished_at.is_some(), to.is_final(), "{kind} {from}");
-                    let history = db.history(now.id, None).await.expect("look up").expect("is there");
+                    let history = history(db, now.id).await;
                     let event = history.events.last().expect("an event");
                     let movement = if from == Status::Running { "request-cancel" } else { kind.verb() };
                     assert_eq!((event.movement.as_str(), event.from, event.to), (movement, from, to));
@@ -189,7 +189,7 @@ async fn another_tenants_row_is_not_found() {
     assert_eq!(row(db, theirs.id).await, theirs);
     let preview = taskdeck::db::Preview::Whole;
     assert_eq!(db.task(theirs.id, Some("a"), preview).await.expect("look up"), None);
-    assert_eq!(db.history(theirs.id, Some("a")).await.expect("look up"), None);
+    assert_eq!(db.history(theirs.id, Some("a")).await.expect("look up").0, None);
     let mine = Decision { tenant: Some("b".to_owned()), ..decision(DecisionKind::Cancel, &[&theirs]) };
     assert_eq!(decide(db, &mine).await.outcome(), DecisionOutcome::Committed);
 

@@ -10,8 +10,8 @@ use taskdeck::domain::{InstanceId, NewTask, Status, Task, TaskId, TextCounts};
 use tokio::sync::Barrier;
 
 use crate::scene::{
-    LONG, claim, decide, decided, decision, failure, finish, operation, outside, row, running, submit,
-    submit_as, success, worker, worker_with,
+    LONG, claim, decide, decided, decision, failure, finish, history, operation, outside, row, running,
+    submit, submit_as, success, worker, worker_with,
 };
 use crate::support::database;
 
@@ -126,7 +126,7 @@ async fn a_failure_is_retried_until_the_attempts_are_spent() {
     assert_eq!((failed.error.as_deref(), failed.version), (Some("again"), 4));
     assert!(failed.finished_at.is_some());
 
-    let history = db.history(task.id, None).await.expect("look up").expect("is there");
+    let history = history(db, task.id).await;
     let moves: Vec<_> = history
         .events
         .iter()
@@ -233,7 +233,7 @@ async fn a_failure_after_a_cancel_request_is_canceled() {
     let end = failure(&claimed, "killed");
     assert_eq!(finish(db, instance, &end).await, Finished::Committed { status: Status::Canceled });
     assert_eq!(db.cancel_requests(instance).await.expect("ask"), []);
-    let events = db.history(claimed.id, None).await.expect("look up").expect("is there").events;
+    let events = history(db, claimed.id).await.events;
     assert_eq!(events.iter().map(|e| e.movement.as_str()).collect::<Vec<_>>(), ["request-cancel", "stop"]);
 }
 
@@ -299,7 +299,7 @@ async fn a_release_spends_no_attempt() {
     assert_eq!((stopped.status, stopped.cancel_requested), (Status::Canceled, false));
     assert!(stopped.finished_at.is_some());
     for (task, movement) in [(&kept, "release"), (&stopped, "stop")] {
-        let events = db.history(task.id, None).await.expect("look up").expect("is there").events;
+        let events = history(db, task.id).await.events;
         let last = events.last().expect("an event");
         assert_eq!((last.movement.as_str(), last.version_after), (movement, task.version));
         assert_eq!(last.reason.as_deref(), Some("draining"));

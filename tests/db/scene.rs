@@ -9,7 +9,7 @@ use taskdeck::db::{
 };
 use taskdeck::domain::decision::{Decision, DecisionKind, Seen};
 use taskdeck::domain::input::{Admission, SubmissionKey};
-use taskdeck::domain::outcome::{Decided, Finished, Submitted, Verdict};
+use taskdeck::domain::outcome::{Decided, Finished, Submitted, TaskHistory, Verdict};
 use taskdeck::domain::{InstanceId, InstanceState, Name, NewTask, OperationId, Task, TaskId, TextCounts};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
@@ -106,6 +106,11 @@ pub(crate) async fn fill(client: &Client, count: i64, columns: &str, values: &st
 /// The row as it is now.
 pub(crate) async fn row(db: &Db, id: TaskId) -> Task {
     db.task(id, None, Preview::Whole).await.expect("look up").expect("is there")
+}
+
+/// The row with its events.
+pub(crate) async fn history(db: &Db, id: TaskId) -> TaskHistory {
+    db.history(id, None).await.expect("look up").0.expect("is there")
 }
 
 pub(crate) fn request(instance: InstanceId, limit: i64) -> ClaimRequest {

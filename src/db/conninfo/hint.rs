@@ -37,7 +37,9 @@ impl ConnInfo {
         if let Some(kind) = io_kind(error)
             && matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
         {
-            return Some("nobody listens there: is the server running, and are host and port right?".to_owned());
+            return Some(
+                "nobody listens there: is the server running, and are host and port right?".to_owned(),
+            );
         }
         let state = error.code()?;
         if *state == SqlState::INVALID_PASSWORD {
