@@ -10,8 +10,8 @@ use taskdeck::domain::{InstanceId, NewTask, Status, Task, TaskId, TextCounts};
 use tokio::sync::Barrier;
 
 use crate::scene::{
-    LONG, claim, decide, decided, decision, failure, finish, history, operation, outside, row, running,
-    submit, submit_as, success, worker, worker_with,
+    LONG, claim, decide, decided, decision, failure, finish, history, outside, row, running, submit,
+    submit_as, success, worker, worker_with,
 };
 use crate::support::database;
 
