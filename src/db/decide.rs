@@ -5,7 +5,7 @@ use tokio_postgres::types::Type;
 
 use super::Db;
 use super::error::DbError;
-use super::resolve::resolve;
+use super::resolve::{OnUnknown, resolve};
 use super::row::{get, task};
 use super::sql::{DECIDE, DECIDED};
 use super::tasks::Preview;
@@ -19,11 +19,11 @@ impl Db {
     /// # Errors
     /// `Unavailable`: nothing was changed. `Unknown`: not even asking again told. `Refused`: the role or session
     /// may not.
-    pub async fn decide(&self, decision: &Decision) -> Result<Decided, DbError> {
+    pub async fn decide(&self, decision: &Decision, on_unknown: OnUnknown<'_>) -> Result<Decided, DbError> {
         let mut asked = decision.rows.clone();
         asked.sort_by_key(|seen| seen.id);
         asked.dedup_by_key(|seen| seen.id);
-        let resolved = resolve(|| self.decide_once(decision, &asked)).await?;
+        let resolved = resolve(on_unknown, || self.decide_once(decision, &asked)).await?;
         let mut rows = resolved.answer;
         let concerns_workers = |verdict: &Verdict| matches!(verdict, Verdict::Committed { task, .. } if matches!(task.status, Status::Running | Status::Queued));
         if rows.iter().any(|(_, verdict)| concerns_workers(verdict)) {

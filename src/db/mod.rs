@@ -18,6 +18,7 @@ mod measure;
 mod migrate;
 mod overview;
 mod pool;
+pub mod private;
 mod resolve;
 mod row;
 pub mod sql;
@@ -34,13 +35,14 @@ pub use instances::{Heartbeat, NewInstance, Recovered, Renewal};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
 pub use pool::{Limits, Param, Pool, Session};
+pub use resolve::OnUnknown;
 pub use sql::Schema;
 pub use tasks::{ListQuery, Preview};
 
 use connect::{Connector, Plans};
 use conninfo::ConnInfo;
 use measure::StatementTallies;
-use sql::Texts;
+use sql::{Statement, Texts};
 
 use crate::domain::observed::{PoolFigures, StatementFigures};
 
@@ -145,6 +147,21 @@ impl Db {
     /// How the statements do, most called first.
     pub fn statement_figures(&self) -> Vec<StatementFigures> {
         self.inner.statements.figures()
+    }
+
+    /// Asks the server to parse and plan `statement` without running it.
+    ///
+    /// # Errors
+    /// What the server finds wrong with it.
+    pub async fn prepare_check(&self, statement: Statement) -> Result<(), DbError> {
+        let mut session = self.inner.operator.acquire().await?;
+        let text = sql::render(statement.text, &self.inner.schema);
+        session
+            .client()
+            .prepare(&text)
+            .await
+            .map(drop)
+            .map_err(|error| error::classify(&error, sql::Effect::Read))
     }
 
     /// Closes both pools; calls that are under way still end.

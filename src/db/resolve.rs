@@ -7,13 +7,16 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use super::error::DbError;
+use super::error::{DbError, Trouble};
 
 /// The most times that a whole decision is decided again after the server rolled it back.
 pub(crate) const RETRIES: u32 = 3;
 
 /// For how long an unknown outcome is pursued.
 pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(30);
+
+/// Called once when an answer was lost and its outcome is being established.
+pub type OnUnknown<'a> = &'a (dyn Fn(&Trouble) + Sync);
 
 /// An answer, and what it took to get it.
 #[derive(Debug)]
@@ -31,7 +34,10 @@ pub(crate) struct Resolved<T> {
 ///
 /// # Errors
 /// `Unknown` if the outcome is still not known after [`RESOLVE_WITHIN`]; what else `attempt` says.
-pub(crate) async fn resolve<T, F>(mut attempt: impl FnMut() -> F) -> Result<Resolved<T>, DbError>
+pub(crate) async fn resolve<T, F>(
+    on_unknown: OnUnknown<'_>,
+    mut attempt: impl FnMut() -> F,
+) -> Result<Resolved<T>, DbError>
 where
     F: Future<Output = Result<T, DbError>>,
 {
@@ -44,12 +50,15 @@ where
                 return Ok(Resolved { answer, from_unknown: unknown.is_some(), retries });
             }
             Err(error) if error.may_retry_whole() && retries < RETRIES => retries += 1,
-            Err(error @ DbError::Unknown(_)) => {
+            Err(DbError::Unknown(trouble)) => {
+                if unknown.is_none() {
+                    on_unknown(&trouble);
+                }
                 let since = unknown.as_ref().map_or_else(Instant::now, |(_, since)| *since);
                 if since.elapsed() > RESOLVE_WITHIN {
-                    return Err(error);
+                    return Err(DbError::Unknown(trouble));
                 }
-                unknown = Some((error, since));
+                unknown = Some((DbError::Unknown(trouble), since));
             }
             Err(error) => match unknown {
                 None => return Err(error),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Db;
 use super::error::DbError;
-use super::resolve::resolve;
+use super::resolve::{OnUnknown, resolve};
 use super::row::{get, task};
 use super::sql::{SUBMIT, SUBMITTED, WAKE};
 use super::tasks::Preview;
@@ -26,8 +26,14 @@ impl Db {
     /// # Errors
     /// `Unavailable`: it is certainly not in the table. `Unknown`: not even asking again told; the same key may
     /// be sent again at any time.
-    pub async fn submit(&self, text: &str, new: &NewTask, key: &SubmissionKey) -> Result<Submitted, DbError> {
-        let mut all = self.submit_all(&[(key.clone(), text)], new, Preview::Whole).await?;
+    pub async fn submit(
+        &self,
+        text: &str,
+        new: &NewTask,
+        key: &SubmissionKey,
+        on_unknown: OnUnknown<'_>,
+    ) -> Result<Submitted, DbError> {
+        let mut all = self.submit_all(&[(key.clone(), text)], new, Preview::Whole, on_unknown).await?;
         all.pop().ok_or_else(|| DbError::BadRow {
             what: "a submit".to_owned(),
             problem: "the server returned no row for it".to_owned(),
@@ -43,8 +49,9 @@ impl Db {
         texts: &[(SubmissionKey, &str)],
         new: &NewTask,
         preview: Preview,
+        on_unknown: OnUnknown<'_>,
     ) -> Result<Vec<Submitted>, DbError> {
-        let resolved = resolve(|| self.submit_once(texts, new, preview)).await?;
+        let resolved = resolve(on_unknown, || self.submit_once(texts, new, preview)).await?;
         self.wake().await;
         let mut answers = resolved.answer;
         for answer in &mut answers {

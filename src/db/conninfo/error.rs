@@ -157,6 +157,9 @@ impl ConnInfoError {
                     .to_owned()
             }
             Self::UnknownParameter { .. } => "check its spelling, or remove it".to_owned(),
+            Self::Unsupported { origin: Origin::Variable { name }, advice, .. } => {
+                format!("{advice} (or unset {name} for this program)")
+            }
             Self::Unsupported { advice, .. } => (*advice).to_owned(),
             Self::BadValue { expected, .. } => format!("it takes {expected}"),
             Self::ServiceNotFound { name, files } => {

@@ -31,6 +31,11 @@ pub type TlsConnector = MakeRustlsConnect;
 ///
 /// TLS material that is missing, unreadable, of the wrong kind, or a key that others may read.
 pub fn connector(info: &ConnInfo) -> Result<TlsConnector, ConnInfoError> {
+    client_config(info).map(MakeRustlsConnect::new)
+}
+
+/// What the connector is made of; apart, so that tests can shake hands without a database.
+pub(super) fn client_config(info: &ConnInfo) -> Result<ClientConfig, ConnInfoError> {
     let protection = info.protection();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Verifier::new(protection.mode, &protection.roots, &provider)?;
@@ -52,7 +57,7 @@ pub fn connector(info: &ConnInfo) -> Result<TlsConnector, ConnInfoError> {
         // A server that is spoken to in TLS from the first byte insists on it.
         config.alpn_protocols = vec![b"postgresql".to_vec()];
     }
-    Ok(MakeRustlsConnect::new(config))
+    Ok(config)
 }
 
 /// How much of the server's certificate is checked.

@@ -168,6 +168,7 @@ fn nothing_is_ignored() {
     }
     let world = World::new(&[("PGHOST", "h"), ("PGREQUIREAUTH", "scram-sha-256")]);
     assert!(world.error().to_string().starts_with("PGREQUIREAUTH: "), "{}", world.error());
+    assert!(world.error().hint().contains("unset PGREQUIREAUTH"), "{}", world.error().hint());
     assert_eq!(
         error("postgresql://h/d?statement_timeout=5").to_string(),
         "--database-url: unknown connection parameter \"statement_timeout\""

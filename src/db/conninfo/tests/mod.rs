@@ -2,6 +2,7 @@
 
 mod addresses;
 mod files;
+mod handshake;
 mod protection;
 
 use std::collections::HashMap;

@@ -117,3 +117,25 @@ fn the_private_server_takes_nothing_from_the_environment() {
     assert!(connector(&info).is_ok());
     assert!(ConnInfo::for_private_server(Path::new("relative"), 5432, "u", "d").is_err());
 }
+
+#[test]
+fn a_key_is_for_its_owner_alone() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let home = tempfile::tempdir().expect("a folder");
+    let pair = rcgen::generate_simple_self_signed(["client".to_owned()]).expect("a certificate");
+    let (cert, key) = (home.path().join("c.crt"), home.path().join("c.key"));
+    fs::write(&cert, pair.cert.pem()).expect("written");
+    fs::write(&key, pair.signing_key.serialize_pem()).expect("written");
+    let info = info(&format!("host=localhost sslcert={} sslkey={}", cert.display(), key.display()));
+    // Root may hand its key to a group, as a distribution does with the group `ssl-cert`.
+    let of_root = key.metadata().expect("there").uid() == 0;
+    for (mode, good) in [(0o600, true), (0o400, true), (0o640, of_root), (0o660, false), (0o604, false)] {
+        fs::set_permissions(&key, fs::Permissions::from_mode(mode)).expect("mode set");
+        let result = connector(&info);
+        assert_eq!(result.is_ok(), good, "{mode:04o}: {:?}", result.err());
+    }
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("mode set");
+    fs::write(&key, "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n").expect("written");
+    let Err(error) = connector(&info) else { panic!("an encrypted key was taken") };
+    assert!(error.to_string().contains("is encrypted"), "{error}");
+}
