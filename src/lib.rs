@@ -6,3 +6,5 @@
 
 pub mod db;
 pub mod domain;
+pub mod headless;
+pub mod worker;
