@@ -67,6 +67,8 @@ statements! {
     LAST_CHANGE = Read "last_change";
     /// See `task.sql`.
     TASK = Read "task";
+    /// See `clock.sql`.
+    CLOCK = Read "clock";
     /// See `events.sql`.
     EVENTS = Read "events";
     /// See `list.sql`.

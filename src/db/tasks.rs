@@ -1,11 +1,12 @@
 //! Reading tasks: one, its history, and lists by key.
 
+use jiff::Timestamp;
 use tokio_postgres::types::Type;
 
 use super::Db;
 use super::error::DbError;
 use super::row::{event, get, last_change, listed, task};
-use super::sql::{EVENTS, LAST_CHANGE, LIST, TASK};
+use super::sql::{CLOCK, EVENTS, LAST_CHANGE, LIST, TASK};
 use crate::domain::observed::{Filter, Page};
 use crate::domain::outcome::TaskHistory;
 use crate::domain::{LastChange, Status, Task, TaskId};
@@ -67,16 +68,26 @@ impl Db {
         rows.first().map(task).transpose()
     }
 
-    /// Looks one task up with its events, oldest first.
+    /// Looks one task up with its events, oldest first, and says what the database's clock was.
     ///
     /// # Errors
     /// As [`Db::task`].
-    pub async fn history(&self, id: TaskId, tenant: Option<&str>) -> Result<Option<TaskHistory>, DbError> {
-        let Some(task) = self.task(id, tenant, Preview::Whole).await? else { return Ok(None) };
+    pub async fn history(
+        &self,
+        id: TaskId,
+        tenant: Option<&str>,
+    ) -> Result<(Option<TaskHistory>, Timestamp), DbError> {
+        let clock = self.inner.operator.query(CLOCK, &[]).await?;
+        let clock = clock.first().ok_or_else(|| DbError::BadRow {
+            what: "the clock".to_owned(),
+            problem: "the server returned no row for it".to_owned(),
+        })?;
+        let read_at = get(clock, "read_at", "the clock")?;
+        let Some(task) = self.task(id, tenant, Preview::Whole).await? else { return Ok((None, read_at)) };
         let rows =
             self.inner.operator.query(EVENTS, &[(&id.0, Type::INT8), (&EVENTS_SHOWN, Type::INT8)]).await?;
         let events = rows.iter().rev().map(event).collect::<Result<_, _>>()?;
-        Ok(Some(TaskHistory { task, events }))
+        Ok((Some(TaskHistory { task, events }), read_at))
     }
 
     /// Who changed each of these tasks last.
