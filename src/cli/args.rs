@@ -112,7 +112,7 @@ pub struct WorkerArgs {
     /// How many tasks run at once; 0 only watches [default: one a core]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub workers: Option<String>,
-    /// The most tasks in one claim [default: 100]
+    /// The most tasks in one claim [default: 500]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub batch: Option<String>,
     /// How often to look for tasks that nothing announced [default: 1s]

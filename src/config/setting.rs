@@ -97,7 +97,7 @@ pub const ALL: &[Spec] = &[
     fixed(Key::Verbose, "verbose", "0"),
     fixed(Key::Queue, "queue", "default"),
     open(Key::Workers, "workers", ""),
-    fixed(Key::Batch, "batch", "100"),
+    fixed(Key::Batch, "batch", "500"),
     fixed(Key::Poll, "poll", "1s"),
     fixed(Key::Lease, "lease", "30s"),
     fixed(Key::Grace, "grace", "30s"),

@@ -52,8 +52,8 @@ pub enum Analyser {
     TextStats,
     /// Runs a command with the text on its standard input.
     Command {
-        /// The program and its arguments; at least the program.
-        argv: Vec<String>,
+        /// The program and its arguments in the shell's quoting; no shell runs it.
+        line: String,
     },
 }
 
@@ -164,16 +164,16 @@ impl Settings {
 fn workers(layers: &Layers) -> Result<WorkerSettings, ConfigError> {
     let exec = layers.read(Key::Exec, |text| {
         let argv = shell_words::split(text).map_err(|_| "has a quote that is not closed".to_owned())?;
-        if argv.is_empty() { Err("is empty; give a program".to_owned()) } else { Ok(argv) }
+        if argv.is_empty() { Err("is empty; give a program".to_owned()) } else { Ok(text.to_owned()) }
     })?;
     let analyser = layers.require(Key::Analyser, |text| match (text, exec) {
         // A command that was named and would not be run is a surprise, so it is an error.
         ("text-stats", None) => Ok(Analyser::TextStats),
-        ("text-stats", Some(argv)) if layers.origin(Key::Analyser) == Origin::Default => {
-            Ok(Analyser::Command { argv })
+        ("text-stats", Some(line)) if layers.origin(Key::Analyser) == Origin::Default => {
+            Ok(Analyser::Command { line })
         }
         ("text-stats", Some(_)) => Err("is text-stats, which runs no --exec; use command".to_owned()),
-        ("command", Some(argv)) => Ok(Analyser::Command { argv }),
+        ("command", Some(line)) => Ok(Analyser::Command { line }),
         ("command", None) => Err("is command, so --exec must name one".to_owned()),
         (other, _) => Err(format!("`{}` is neither text-stats nor command", visible(other))),
     })?;

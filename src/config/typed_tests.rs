@@ -57,10 +57,9 @@ fn a_bad_value_names_its_place() {
 }
 
 #[test]
-fn a_command_is_taken_apart_without_a_shell() {
+fn a_command_alone_chooses_its_analyser() {
     let (settings, _) = read(&[(Key::Exec, "wc -w 'a b'")], &[], "").expect("good");
-    let argv = ["wc", "-w", "a b"].map(str::to_owned).to_vec();
-    assert_eq!(settings.workers.analyser, Analyser::Command { argv });
+    assert_eq!(settings.workers.analyser, Analyser::Command { line: "wc -w 'a b'".to_owned() });
     assert!(read(&[(Key::Exec, "wc"), (Key::Analyser, "text-stats")], &[], "").is_err());
 }
 
