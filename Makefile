@@ -32,4 +32,4 @@ deny:
 # Draws docs/console.svg from a running console.
 picture: postgres
 	$(CARGO) build --release
-	sh scripts/picture.sh
+	$(CARGO) run --example picture -- target/release/taskdeck docs/console.svg 120 30

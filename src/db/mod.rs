@@ -18,6 +18,7 @@ mod measure;
 mod migrate;
 mod overview;
 mod pool;
+pub mod private;
 mod resolve;
 mod row;
 pub mod sql;

@@ -6,7 +6,7 @@
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -264,9 +264,4 @@ pub fn free_port() -> u16 {
 pub fn unique() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The built program.
-pub fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_taskdeck"))
 }
