@@ -34,4 +34,5 @@ pub use args::{
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};
+pub use open::Session;
 pub use run::run;

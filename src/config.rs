@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub use file::ConfigFile;
 pub use layers::{Layers, Raw};
 pub use setting::{Key, Spec};
-pub use typed::{Analyser, LogFormat, Mode, OutputFormat, Settings, Verbosity, WorkerSettings};
+pub use typed::{Analyser, LogFormat, Mode, OutputFormat, Settings, Verbosity, WorkerSettings, whole};
 
 /// Where a value was given.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -92,7 +92,10 @@ pub fn start(plan: Plan<'_>) -> io::Result<Option<Receiver<LogLine>>> {
     Ok(lines)
 }
 
-fn written<W>(layer: fmt::Layer<Registry, fmt::format::DefaultFields, fmt::format::Format, W>, format: LogFormat) -> Sink
+fn written<W>(
+    layer: fmt::Layer<Registry, fmt::format::DefaultFields, fmt::format::Format, W>,
+    format: LogFormat,
+) -> Sink
 where
     W: for<'a> fmt::MakeWriter<'a> + Send + Sync + 'static,
 {

@@ -56,7 +56,7 @@ fn application(purpose: &str, settings: &Settings) -> String {
 }
 
 /// This host's name.
-pub fn host() -> String {
+pub(super) fn host() -> String {
     hostname::get().map_or_else(|_| "localhost".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
@@ -77,11 +77,7 @@ pub(super) fn resolve(settings: &Settings) -> Result<Option<ConnInfo>, Failure> 
 ///
 /// # Errors
 /// The settings are wrong, nobody answers there, or the schema does not fit.
-pub(super) async fn open(
-    settings: &Settings,
-    purpose: &str,
-    check: SchemaCheck,
-) -> Result<Session, Failure> {
+pub(super) async fn open(settings: &Settings, purpose: &str, check: SchemaCheck) -> Result<Session, Failure> {
     let named = resolve(settings)?;
     let (info, server) = match named {
         Some(info) => (info, None),
@@ -149,12 +145,8 @@ async fn start_private(settings: &Settings) -> Result<(ConnInfo, Option<PrivateS
     let options = super::private::options(settings);
     let server = blocking(move || PrivateServer::start(&options)).await??;
     note(&format!("taskdeck: {}", server.announcement()));
-    let info = ConnInfo::for_private_server(
-        server.socket_dir(),
-        server.port(),
-        server.user(),
-        server.database(),
-    )?;
+    let info =
+        ConnInfo::for_private_server(server.socket_dir(), server.port(), server.user(), server.database())?;
     Ok((info, Some(server)))
 }
 

@@ -57,15 +57,7 @@ impl Output {
 
     /// A state's name in its colour.
     pub(super) fn status(self, status: Status, shown: &str) -> String {
-        let colour = match status {
-            Status::Submitted => "35",
-            Status::Queued => "36",
-            Status::Running => "34",
-            Status::Succeeded => "32",
-            Status::Failed => "31",
-            Status::Canceled | Status::Rejected => "33",
-        };
-        self.coloured(colour, shown)
+        self.coloured(super::list::colour(status), shown)
     }
 
     /// `shown` in a colour of the terminal, where there is one.

@@ -84,7 +84,9 @@ impl Table {
             };
             used += width(&shown) + GAP.len();
             match colour {
-                Some((painted, colour)) if painted == column => line.push_str(&output.coloured(colour, &shown)),
+                Some((painted, colour)) if painted == column => {
+                    line.push_str(&output.coloured(colour, &shown))
+                }
                 _ => line.push_str(&shown),
             }
             if !last {

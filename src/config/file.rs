@@ -39,10 +39,8 @@ impl ConfigFile {
     }
 
     fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable {
-            path: path.to_owned(),
-            problem: error.to_string(),
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), problem: error.to_string() })?;
         Self::parse(path, &text)
     }
 
@@ -163,7 +161,8 @@ mod tests {
 
     #[test]
     fn values_of_every_kind_become_text() {
-        let file = parse("workers = 3\nread_only = true\nqueue = [\"a\", \"b\"]\npoll = \"2s\"").expect("good");
+        let file =
+            parse("workers = 3\nread_only = true\nqueue = [\"a\", \"b\"]\npoll = \"2s\"").expect("good");
         let value = |key| file.values.iter().find(|(k, _)| *k == key).map(|(_, text)| text.as_str());
         assert_eq!(value(Key::Workers), Some("3"));
         assert_eq!(value(Key::ReadOnly), Some("true"));
@@ -207,7 +206,11 @@ mod tests {
             .collect();
         let file = parse(&uncommented).expect("every example is valid");
         for spec in setting::ALL {
-            assert!(file.values.iter().any(|(key, _)| *key == spec.key), "{} is not in the example", spec.name);
+            assert!(
+                file.values.iter().any(|(key, _)| *key == spec.key),
+                "{} is not in the example",
+                spec.name
+            );
         }
         assert!(!file.keys.is_empty(), "the table of keys is not in the example");
     }

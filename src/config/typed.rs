@@ -130,7 +130,8 @@ impl Settings {
         let url = |from: fn(&Origin) -> bool| {
             layers.raw(Key::DatabaseUrl).filter(|raw| from(&raw.origin)).map(|raw| Secret::new(&raw.text))
         };
-        let access = if layers.require(Key::ReadOnly, switch)? { Access::ReadOnly } else { Access::ReadWrite };
+        let access =
+            if layers.require(Key::ReadOnly, switch)? { Access::ReadOnly } else { Access::ReadWrite };
         let no_migrate = layers.require(Key::NoMigrate, switch)?;
         Ok(Self {
             flag_url: url(|origin| matches!(origin, Origin::Flag { .. })),
@@ -139,7 +140,8 @@ impl Settings {
                 .iter()
                 .find(|(key, _)| *key == Key::DatabaseUrl)
                 .map(|(_, text)| Secret::new(text)),
-            schema: layers.require(Key::Schema, |text| Schema::new(text).map_err(|refusal| refusal.problem))?,
+            schema: layers
+                .require(Key::Schema, |text| Schema::new(text).map_err(|refusal| refusal.problem))?,
             tenant: layers.read(Key::Tenant, |text| name("tenant", text))?,
             operator: match layers.read(Key::Operator, operator)? {
                 Some(operator) => operator,
@@ -206,12 +208,12 @@ fn limits(layers: &Layers) -> Result<Limits, ConfigError> {
 }
 
 /// How many tasks run at once if nobody says.
-pub fn cores() -> usize {
+pub(super) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// The user's name.
-pub fn default_operator() -> String {
+pub(super) fn default_operator() -> String {
     whoami::username().ok().filter(|name| operator(name).is_ok()).unwrap_or_else(|| "unknown".to_owned())
 }
 

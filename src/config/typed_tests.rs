@@ -47,7 +47,9 @@ fn a_bad_value_names_its_place() {
         read(flags, env, file).expect_err("bad").to_string()
     };
     assert!(error(&[(Key::Poll, "-5s")], &[], "").starts_with("--poll: `-5s` is negative"));
-    assert!(error(&[], &[("TASKDECK_WORKERS", "-1")], "").starts_with("TASKDECK_WORKERS: `-1` is out of range"));
+    assert!(
+        error(&[], &[("TASKDECK_WORKERS", "-1")], "").starts_with("TASKDECK_WORKERS: `-1` is out of range")
+    );
     assert!(error(&[], &[], "batch = 0").starts_with("batch in /c.toml: `0` is out of range"));
     assert!(error(&[(Key::Queue, "a,B")], &[], "").starts_with("--queue: `B` is not a name"));
     assert!(error(&[(Key::Workers, "x\u{1b}")], &[], "").contains("x\\e"));
