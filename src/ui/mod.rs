@@ -1,0 +1,15 @@
+//! Draws the state of `app` and reads keys. May use `app` and `domain`.
+//!
+//! Data's way: the reader's thread and the root put messages into one queue; the thread of the console takes
+//! them, calls `app`'s update, does what only the terminal's owner can do, hands every other effect to the
+//! root and draws. It is a thread of its own so that a stalled line stops the drawing and nothing else.
+
+mod decode;
+mod glyphs;
+mod input;
+mod terminal;
+mod theme;
+
+pub use glyphs::{Charset, Glyphs};
+pub use terminal::install_panic_hook;
+pub use theme::{Role, Theme, ThemeError};
