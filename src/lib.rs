@@ -4,5 +4,6 @@
 //! from the ground up, are [`domain`], [`db`], [`worker`], [`app`] and [`ui`]; arrows between them run one
 //! way (`ARCHITECTURE.md`, checked by `tests/architecture.rs`).
 
+pub mod app;
 pub mod db;
 pub mod domain;
