@@ -7,3 +7,4 @@
 pub mod app;
 pub mod db;
 pub mod domain;
+pub mod ui;

@@ -243,8 +243,7 @@ impl Thread {
     }
 
     fn poll(&self, wanted: Wanted, timeout: Option<Duration>) -> Result<Ready, Errno> {
-        let timeout =
-            timeout.map(|wait| Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) });
+        let timeout = timeout.map(|wait| Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) });
         let stdin = io::stdin();
         let keys = if wanted == Wanted::Read { PollFlags::IN } else { PollFlags::empty() };
         let mut polled = [
@@ -267,7 +266,9 @@ impl Thread {
 }
 
 /// Sends what the reader tells into a queue; a console that has ended hears nothing.
-pub(super) fn into_queue<T: From<Input> + Send + 'static>(queue: Sender<T>) -> impl Fn(Input) + Send + 'static {
+pub(super) fn into_queue<T: From<Input> + Send + 'static>(
+    queue: Sender<T>,
+) -> impl Fn(Input) + Send + 'static {
     move |input| {
         let _ = queue.send(input.into());
     }

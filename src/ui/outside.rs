@@ -31,17 +31,20 @@ pub(super) fn clipboard(text: &str) -> Result<String, String> {
 /// stopped with us keeps the shell from getting its prompt back.
 ///
 /// # Errors
-/// Where nobody could continue us: the leader of a session has no shell above it.
+/// In words for the operator.
 pub(super) fn stop() -> Result<(), String> {
-    if !can_stop() {
-        return Err("there is no shell to return to; it was started without one".to_owned());
-    }
     kill_current_process_group(Signal::STOP).map_err(|error| error.to_string())
 }
 
 /// Whether there is somebody who could continue us.
-pub(super) fn can_stop() -> bool {
-    getsid(None).is_ok_and(|session| session != getpid())
+///
+/// # Errors
+/// The leader of a session has no shell above it.
+pub(super) fn can_stop() -> Result<(), String> {
+    if getsid(None).is_ok_and(|session| session == getpid()) {
+        return Err("there is no shell to return to; it was started without one".to_owned());
+    }
+    Ok(())
 }
 
 /// Shows `text` in the operator's editor or pager and waits until it has ended. The terminal must be lent.
@@ -116,9 +119,14 @@ mod tests {
     #[test]
     fn the_editor_is_the_users_own() {
         let of = |pairs: &[(&str, &str)]| {
-            editor(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+            editor(|name| {
+                pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            })
         };
-        assert_eq!(of(&[("EDITOR", "vi"), ("VISUAL", "code --wait 'a b'")]).expect("set"), ["code", "--wait", "a b"]);
+        assert_eq!(
+            of(&[("EDITOR", "vi"), ("VISUAL", "code --wait 'a b'")]).expect("set"),
+            ["code", "--wait", "a b"]
+        );
         assert_eq!(of(&[("VISUAL", " "), ("PAGER", "less -S")]).expect("set"), ["less", "-S"]);
         assert_eq!(of(&[]).expect("none set"), ["less"]);
         assert!(of(&[("EDITOR", "vi 'x")]).expect_err("open quote").starts_with("EDITOR: "));

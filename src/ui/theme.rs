@@ -99,13 +99,17 @@ pub enum ThemeError {
         problem: String,
     },
     /// An entry that no role has.
-    #[error("`{entry}` is not an entry of a theme; the entries are title, key, done, running, attention, trouble, good, frame")]
+    #[error(
+        "`{entry}` is not an entry of a theme; the entries are title, key, done, running, attention, trouble, good, frame"
+    )]
     Entry {
         /// Its name.
         entry: String,
     },
     /// A value that names no colour.
-    #[error("{entry}: `{value}` is not a colour; use a name such as `red` or `lightblue`, `#rrggbb`, or 0 to 255")]
+    #[error(
+        "{entry}: `{value}` is not a colour; use a name such as `red` or `lightblue`, `#rrggbb`, or 0 to 255"
+    )]
     Colour {
         /// The entry.
         entry: String,

@@ -26,14 +26,14 @@ impl Fact {
         Self::of(rank, vec![span(text, role)])
     }
 
-    /// A number with what it is before it and its unit after it.
-    pub(super) fn figure(rank: u8, what: &str, number: &str, unit: &str, role: Role) -> Self {
+    /// A number (with its unit) with what it is before it.
+    pub(super) fn figure(rank: u8, what: &str, number: &str, role: Role) -> Self {
         let mut spans = Vec::with_capacity(3);
         if !what.is_empty() {
             spans.push(span(what, Role::Faint));
             spans.push(plain(" "));
         }
-        spans.push(span(format!("{number}{unit}"), role));
+        spans.push(span(number, role));
         Self::of(rank, spans)
     }
 
@@ -92,9 +92,10 @@ impl Facts {
                 return;
             }
             let drop_last = |facts: &mut Vec<Fact>| -> bool {
-                let Some(place) = facts.iter().rposition(|fact| {
-                    fact.more.as_ref().map_or(fact.rank, |(rank, _)| *rank) == worst
-                }) else {
+                let Some(place) = facts
+                    .iter()
+                    .rposition(|fact| fact.more.as_ref().map_or(fact.rank, |(rank, _)| *rank) == worst)
+                else {
                     return false;
                 };
                 if facts[place].more.take().is_none() {
