@@ -45,7 +45,9 @@ impl State {
         }
         let len = self.list.rows.len();
         if len == 0 {
-            self.hint("there is no row here to move to");
+            if !self.search_further() {
+                self.hint("there is no row here to move to");
+            }
             return;
         }
         let (to, edge) = match self.list.cursor {
@@ -63,6 +65,9 @@ impl State {
                 _ => (step.from(at, len), false),
             },
         };
+        if edge && matches!(step, Step::Down { .. } | Step::Last) && self.search_further() {
+            return;
+        }
         if edge && matches!(step, Step::Up { .. }) && self.list.before.is_some() {
             let key = self.keymap.label(crate::app::keys::Action::Top);
             self.hint(format!("newer rows are not loaded; {key} goes to the newest"));
@@ -83,23 +88,31 @@ impl State {
         self.follow_cursor();
     }
 
+    /// A search looks through so many rows at a time and may stop before the page is full; goes on below them.
+    fn search_further(&mut self) -> bool {
+        let list = &mut self.list;
+        let short = list.read.is_some() && list.rows.len() < list.limit;
+        let Some(before) = list.next_before.filter(|_| short) else { return false };
+        self.restart_list();
+        self.list.before = Some(before);
+        self.hint(format!("looking further, below {before}"));
+        true
+    }
+
     /// Near the end of what is loaded, asks for more; beyond the most that is loaded at once, moves along.
     fn load_more(&mut self) {
         let list = &mut self.list;
         let Some(at) = list.cursor_position() else { return };
-        if list.next_before.is_none() || at + self.viewport.list_rows < list.rows.len() {
+        let full = list.rows.len() >= list.limit;
+        if list.next_before.is_none() || !full || at + self.viewport.list_rows < list.rows.len() {
             return;
         }
         if list.limit < MOST {
-            if list.rows.len() < list.limit {
-                // A search's page may be short although it goes on; a larger limit makes it look further.
-                list.limit = list.rows.len();
-            }
-            list.limit = (list.limit.div_ceil(PAGE) * PAGE + PAGE).min(MOST);
+            list.limit = (list.limit + PAGE).min(MOST);
         } else {
             let keep = at.saturating_sub(self.viewport.list_rows.max(PAGE));
             let before = list.rows.get(keep).map(|row| TaskId(row.id().0.saturating_add(1)));
-            if before == list.before {
+            if before == list.before || keep == 0 {
                 return;
             }
             list.before = before;
