@@ -22,9 +22,15 @@ pub const fn division(size: Size) -> Division {
 }
 
 /// The room that a terminal of `size` is assumed to have: all lines but header (2), tabs, column titles,
-/// notice and footer.
+/// notice and footer. How long the contents are is not known before they are drawn.
 pub fn assumed(size: Size) -> Viewport {
     let height = usize::from(size.height);
     let rows = height.saturating_sub(6).max(1);
-    Viewport { list_rows: rows, detail_rows: rows, overlay_rows: height.saturating_sub(4).max(1) }
+    Viewport {
+        list_rows: rows,
+        detail_rows: rows,
+        detail_lines: usize::MAX,
+        overlay_rows: height.saturating_sub(4).max(1),
+        overlay_lines: usize::MAX,
+    }
 }

@@ -11,10 +11,7 @@ pub enum Link {
         attempts: u32,
     },
     /// The latest read was answered.
-    Ok {
-        /// How changes are learned.
-        wakes: Wakes,
-    },
+    Ok,
     /// The latest read was not answered.
     NoAnswer {
         /// When it was last well, since the program's start.
@@ -29,7 +26,7 @@ pub enum Link {
 }
 
 /// How changes are learned.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wakes {
     /// The database tells.
     Told,

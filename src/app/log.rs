@@ -91,7 +91,6 @@ impl Log {
             // What is being read stays where it is.
             self.back += 1;
         }
-        self.clamp();
     }
 
     /// The lines that match the search, oldest first.

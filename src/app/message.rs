@@ -144,8 +144,12 @@ pub struct Viewport {
     pub list_rows: usize,
     /// Lines of the detail pane.
     pub detail_rows: usize,
+    /// Lines that its content takes once it is laid out.
+    pub detail_lines: usize,
     /// Lines of what an overlay scrolls (help, whole input).
     pub overlay_rows: usize,
+    /// Lines that its content takes once it is laid out.
+    pub overlay_lines: usize,
 }
 
 /// What was clicked, as the frame that was drawn tells it.

@@ -7,6 +7,7 @@
 //! only.
 
 pub mod acts;
+pub mod availability;
 pub mod command;
 pub mod conflict;
 pub mod detail;
@@ -18,6 +19,7 @@ pub mod header;
 pub mod help;
 pub mod keys;
 pub mod link;
+mod loads;
 pub mod list;
 pub mod log;
 pub mod message;

@@ -10,8 +10,8 @@ use super::command::CommandHistory;
 use super::conflict::Conflict;
 use super::detail::Detail;
 use super::effect::RequestId;
-use super::keys::Keymap;
-use super::link::Link;
+use super::keys::{Key, Keymap};
+use super::link::{Link, Wakes};
 use super::list::TaskList;
 use super::log::Log;
 use super::message::Viewport;
@@ -64,6 +64,8 @@ pub struct State {
     pub failed_history: History,
     /// Whether the database answers.
     pub link: Link,
+    /// How changes are learned.
+    pub wakes: Wakes,
     /// Writes that are not answered yet.
     pub acts: Acts,
     /// Conflicts to show, the first one first; they wait while something else is open.
@@ -86,6 +88,8 @@ pub struct State {
     pub ended: bool,
     /// The number of the next write.
     pub next_request: u64,
+    /// The key that answered the latest question, and when it last came: while it repeats it does nothing more.
+    pub(super) answered_by: Option<(Key, Duration)>,
 }
 
 /// Where the console is when it starts.
@@ -292,6 +296,7 @@ impl State {
             done_history: History::default(),
             failed_history: History::default(),
             link: Link::Connecting { attempts: 0 },
+            wakes: Wakes::Polled,
             acts: Acts::default(),
             conflicts: VecDeque::new(),
             submit,
@@ -303,6 +308,7 @@ impl State {
             needs_draw: true,
             ended: false,
             next_request: 1,
+            answered_by: None,
         }
     }
 

@@ -3,6 +3,12 @@
 //! Invariant: rows are exactly what the database returned; the cursor follows a task's id and never lands on
 //! another row by itself.
 
+mod cursor;
+mod load;
+mod marks;
+
+pub use cursor::Step;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -43,6 +49,20 @@ pub struct TaskList {
     pub marks: BTreeMap<TaskId, SeenRow>,
     /// Numbers the question; an answer to an earlier one is dropped.
     pub generation: u64,
+    /// The filter that the program was started with; stepping back leads to it.
+    pub home: Filter,
+    /// Who put the cursor where it is.
+    pub placed: Placed,
+}
+
+/// Who put the cursor where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// The console, on the first row: new rows come in above it on screen, and when it is pushed off the screen
+    /// the cursor is on no row.
+    ByConsole,
+    /// The operator: the row stays on its line of the screen.
+    ByOperator,
 }
 
 /// When something was read.
@@ -102,6 +122,8 @@ impl TaskList {
     /// An empty list that asks for `filter`.
     pub fn new(filter: Filter) -> Self {
         Self {
+            home: filter.clone(),
+            placed: Placed::ByConsole,
             filter,
             rows: Vec::new(),
             read: None,
@@ -139,9 +161,13 @@ impl TaskList {
         self.rows.get(self.cursor_position()?)
     }
 
-    /// Whether only some of the tasks are asked for.
+    /// Whether the operator narrowed or widened what the program was started with.
     pub fn is_filtered(&self) -> bool {
-        self.filter != Filter { tenant: self.filter.tenant.clone(), ..Filter::default() }
-            || self.filter.tenant.is_some()
+        self.filter != self.home
+    }
+
+    /// How many loaded rows are newer than the first visible one.
+    pub fn rows_above(&self) -> usize {
+        self.offset.min(self.rows.len())
     }
 }
