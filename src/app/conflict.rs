@@ -84,7 +84,8 @@ impl Conflict {
 }
 
 impl ConflictRow {
-    fn lines(&self, kind: DecisionKind, since: Duration) -> Vec<String> {
+    /// What happened to this row, in words, `since` after the answer.
+    pub fn lines(&self, kind: DecisionKind, since: Duration) -> Vec<String> {
         let asked = format!("You asked to {kind} {} as you saw it: v{}.", self.id, self.version_seen);
         let ConflictAnswer::Now { task, last } = &self.answer else {
             return vec![asked, "There is no such task for this tenant.".to_owned()];
@@ -200,7 +201,9 @@ impl State {
             self.hint(why);
             return;
         }
-        let (Some(kind), Ok((rows, from))) = (decision(action), super::availability::subjects(self)) else { return };
+        let (Some(kind), Ok((rows, from))) = (decision(action), super::availability::subjects(self)) else {
+            return;
+        };
         self.close_conflict(key);
         self.ask_about(kind, rows, from);
     }

@@ -20,11 +20,6 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// How it looks.
-    pub(super) fn role(&self) -> Role {
-        self.role
-    }
-
     /// The same text in another role.
     pub(super) fn looking(self, role: Role) -> Self {
         Self { role, ..self }
@@ -73,7 +68,8 @@ pub(super) struct Paint<'a> {
 impl<'a> Paint<'a> {
     /// Begins a frame.
     pub(super) fn new(buffer: &'a mut Buffer, theme: &'a Theme, glyphs: &'a Glyphs) -> Self {
-        let viewport = Viewport { list_rows: 0, detail_rows: 0, overlay_rows: 0 };
+        let viewport =
+            Viewport { list_rows: 0, detail_rows: 0, detail_lines: 0, overlay_rows: 0, overlay_lines: 0 };
         Self { buffer, theme, glyphs, targets: Vec::new(), cursor: None, viewport }
     }
 

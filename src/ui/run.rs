@@ -97,7 +97,7 @@ impl<S: Surface> Console<S> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if refresh::next_wake(&self.state).is_some_and(|wake| wake <= self.started.elapsed()) {
+            if self.wake_at() <= self.started.elapsed() {
                 self.take(Message::Tick);
             }
             if self.frame_is_due() && !self.over() {
@@ -128,9 +128,13 @@ impl<S: Surface> Console<S> {
     /// How long to wait for the next event: until the frame that is wanted, or until the state wants a tick.
     fn patience(&self) -> Duration {
         let now = self.started.elapsed();
-        let wake = refresh::next_wake(&self.state).map(|wake| wake.saturating_sub(now));
-        let frame = (self.state.needs_draw && !self.dark).then(|| self.until_frame());
-        wake.into_iter().chain(frame).min().unwrap_or(Duration::from_secs(3_600))
+        let wake = self.wake_at().saturating_sub(now);
+        if self.state.needs_draw && !self.dark { wake.min(self.until_frame()) } else { wake }
+    }
+
+    /// When the state wants its next tick, since the start.
+    fn wake_at(&self) -> Duration {
+        self.state.now + refresh::next_wake(&self.state)
     }
 
     fn until_frame(&self) -> Duration {
@@ -240,3 +244,6 @@ impl<S: Surface> Console<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

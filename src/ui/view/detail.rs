@@ -71,6 +71,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     lines.trouble(state, detail, shown.map(|(.., stamp)| stamp));
     let body = below(area, 1);
     paint.viewport.detail_rows = usize::from(body.height);
+    paint.viewport.detail_lines = lines.lines.len();
     let scroll = detail.scroll.min(lines.lines.len().saturating_sub(1));
     for (place, line) in lines.lines.iter().skip(scroll).take(usize::from(body.height)).enumerate() {
         paint.line(nth(body, cells(place)), line);
@@ -251,10 +252,11 @@ fn told(event: &Event) -> String {
 
 /// A whole text in place of the screen, from line `scroll` on.
 pub(super) fn whole(paint: &mut Paint<'_>, area: Rect, text: &str, scroll: usize) {
-    paint.viewport.overlay_rows = usize::from(area.height);
     let inner = inset(area, 1);
-    let rows = visible_lines(text).flat_map(|line| wrap(&line, usize::from(inner.width)));
-    for (place, row) in rows.skip(scroll).take(usize::from(area.height)).enumerate() {
+    let rows: Vec<_> = visible_lines(text).flat_map(|line| wrap(&line, usize::from(inner.width))).collect();
+    paint.viewport.overlay_rows = usize::from(area.height);
+    paint.viewport.overlay_lines = rows.len();
+    for (place, row) in rows.iter().skip(scroll).take(usize::from(area.height)).enumerate() {
         paint.line(nth(inner, cells(place)), &[plain(row)]);
     }
 }

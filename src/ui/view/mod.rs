@@ -57,14 +57,15 @@ pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Drawn {
     }
     let (targets, cursor, mut viewport) = (paint.targets, paint.cursor, paint.viewport);
     // What this frame did not show keeps the room that it had.
-    for (drawn, known) in [
-        (&mut viewport.list_rows, state.viewport.list_rows),
-        (&mut viewport.detail_rows, state.viewport.detail_rows),
-        (&mut viewport.overlay_rows, state.viewport.overlay_rows),
-    ] {
-        if *drawn == 0 {
-            *drawn = known;
-        }
+    let known = state.viewport;
+    if viewport.list_rows == 0 {
+        viewport.list_rows = known.list_rows;
+    }
+    if viewport.detail_rows == 0 {
+        (viewport.detail_rows, viewport.detail_lines) = (known.detail_rows, known.detail_lines);
+    }
+    if viewport.overlay_rows == 0 {
+        (viewport.overlay_rows, viewport.overlay_lines) = (known.overlay_rows, known.overlay_lines);
     }
     look.glyphs.keep_to_charset(buffer);
     Drawn { targets, cursor, viewport }

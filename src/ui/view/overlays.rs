@@ -138,6 +138,7 @@ fn help_page(paint: &mut Paint<'_>, state: &State, scroll: usize, area: Rect) {
     let inner = page(paint, area, &format!("Help: {}", state.screen.title()));
     paint.viewport.overlay_rows = usize::from(inner.height);
     let lines: Vec<Line> = help(state).iter().flat_map(|line| help_line(line, inner)).collect();
+    paint.viewport.overlay_lines = lines.len();
     for (place, line) in lines.iter().skip(scroll).take(usize::from(inner.height)).enumerate() {
         paint.line(nth(inner, cells(place)), line);
     }
