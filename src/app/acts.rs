@@ -75,7 +75,10 @@ impl State {
         let list = &self.list;
         self.acts.decisions.retain(|act| {
             act.phase != Phase::Unresolved
-                || !act.rows.iter().all(|seen| list.task(seen.id).is_some_and(|task| task.version != seen.version))
+                || !act
+                    .rows
+                    .iter()
+                    .all(|seen| list.task(seen.id).is_some_and(|task| task.version != seen.version))
         });
     }
 
@@ -93,7 +96,10 @@ impl State {
             Err(WriteFailure::Unresolved { message, hint }) => {
                 self.acts.decisions[at].phase = Phase::Unresolved;
                 let text = format!("{what}: whether it was done could not be found out: {message}");
-                self.say(Level::Error, with_hint(text, hint.as_deref().or(Some("look at the row before you act again"))));
+                self.say(
+                    Level::Error,
+                    with_hint(text, hint.as_deref().or(Some("look at the row before you act again"))),
+                );
             }
             Err(failure) => {
                 self.acts.decisions.remove(at);
@@ -128,7 +134,9 @@ impl State {
                 Verdict::Committed { task, version_before } => {
                     let versions = format!("(v{version_before} → v{})", task.version);
                     Some(if decided.kind == DecisionKind::Cancel && task.status == Status::Running {
-                        format!("asked {id} to stop {versions}; it stays RUNNING until its analyser has returned")
+                        format!(
+                            "asked {id} to stop {versions}; it stays RUNNING until its analyser has returned"
+                        )
                     } else {
                         format!("{past} {id} {versions}")
                     })

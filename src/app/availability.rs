@@ -26,9 +26,11 @@ pub const fn decision(action: Action) -> Option<DecisionKind> {
 /// # Errors
 /// Says why there are none.
 pub fn subjects(state: &State) -> Result<(Vec<SeenRow>, AskedFrom), String> {
-    if let Some(Overlay::Conflict) = state.overlay() {
+    if let Some(Overlay::Conflict) = state.below_help() {
         let row = state.conflicts.front().and_then(super::conflict::Conflict::row_under_cursor);
-        return row.map(|seen| (vec![seen], AskedFrom::Conflict)).ok_or_else(|| "there is no such row".to_owned());
+        return row
+            .map(|seen| (vec![seen], AskedFrom::Conflict))
+            .ok_or_else(|| "there is no such row".to_owned());
     }
     if state.screen != Screen::Tasks {
         return Err("acts on tasks are on screen 1".to_owned());
@@ -58,8 +60,11 @@ pub fn possible(kind: DecisionKind, seen: SeenRow) -> Result<Status, String> {
         return Err("already requested; it stays RUNNING until its analyser has returned".to_owned());
     }
     kind.leads_to(seen.status).ok_or_else(|| {
-        let from: Vec<_> =
-            Status::ALL.into_iter().filter(|from| kind.leads_to(*from).is_some()).map(Status::as_str).collect();
+        let from: Vec<_> = Status::ALL
+            .into_iter()
+            .filter(|from| kind.leads_to(*from).is_some())
+            .map(Status::as_str)
+            .collect();
         format!("{} is {}; {kind} is for {}", seen.id, seen.status, from.join(", "))
     })
 }
@@ -98,10 +103,13 @@ pub(super) fn refusal(state: &State, action: Action) -> Option<String> {
     let on_tasks = state.screen == Screen::Tasks;
     match action {
         Action::NewTask => state.submit_denied(),
-        Action::Race => Some("this version has no race screen; `taskdeck lab` is not part of it either".to_owned()),
+        Action::Race => {
+            Some("this version has no race screen; `taskdeck lab` is not part of it either".to_owned())
+        }
         Action::Screen4 => Some("this version has no race screen".to_owned()),
         Action::DrainInstance if state.screen == Screen::Workers => Some(
-            "draining another instance is not in this version: send SIGTERM to its process; q ends this one".to_owned(),
+            "draining another instance is not in this version: send SIGTERM to its process; q ends this one"
+                .to_owned(),
         ),
         Action::DrainInstance => Some("d is for an instance on screen 2".to_owned()),
         Action::Mark | Action::MarkAll | Action::FilterStates | Action::FilterTenant if !on_tasks => {

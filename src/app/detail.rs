@@ -97,8 +97,7 @@ impl State {
         self.needs_draw |= before != Some(&found) || self.detail.failure.is_some();
         self.detail.failure = None;
         self.detail.stale = false;
-        self.detail.read =
-            Some(DetailRead { id, found, stamp: ReadStamp { arrived: self.now, read_at } });
+        self.detail.read = Some(DetailRead { id, found, stamp: ReadStamp { arrived: self.now, read_at } });
     }
 
     /// Keeps what was read and says that it could not be read again.

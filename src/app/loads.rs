@@ -124,7 +124,10 @@ impl State {
             }
             Link::NoAnswer { since, attempts, .. } => {
                 let gap = crate::domain::figure::age(self.since(since));
-                self.say(Level::Info, format!("the database answers again after {gap} ({attempts} attempts)"));
+                self.say(
+                    Level::Info,
+                    format!("the database answers again after {gap} ({attempts} attempts)"),
+                );
                 // Everything on screen is as old as the gap.
                 self.refresh_now();
                 self.needs_draw = true;
@@ -171,9 +174,10 @@ fn worker_line(event: WorkerEvent) -> (Level, String) {
             };
             (level, text)
         }
-        WorkerEvent::LeaseLost { id } => {
-            (Level::Warn, format!("{id}: the result came too late, another claim is current; nothing was changed"))
-        }
+        WorkerEvent::LeaseLost { id } => (
+            Level::Warn,
+            format!("{id}: the result came too late, another claim is current; nothing was changed"),
+        ),
         WorkerEvent::Recovered { id, status, from } => {
             (Level::Warn, format!("{id} recovered from {from}, which is lost; it is {status} now"))
         }

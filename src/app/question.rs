@@ -98,7 +98,9 @@ impl QuestionRow {
             Standing::Ready { to: Status::Running } => {
                 "will be asked to stop; stays RUNNING until its analyser has returned".to_owned()
             }
-            Standing::Ready { to } if kind == DecisionKind::Requeue => format!("will be {to}, no attempt spent"),
+            Standing::Ready { to } if kind == DecisionKind::Requeue => {
+                format!("will be {to}, no attempt spent")
+            }
             Standing::Ready { to: to @ Status::Canceled } => format!("will be {to} at once"),
             Standing::Ready { to } => format!("will be {to}"),
             Standing::NotPossible { reason } => format!("not possible: {reason}"),
@@ -109,10 +111,6 @@ impl QuestionRow {
             Standing::Gone => "is not in this list any more: look again".to_owned(),
             Standing::Busy { kind } => format!("already asking: its {kind} is not answered yet"),
         }
-    }
-
-    const fn is_ready(&self) -> bool {
-        matches!(self.standing, Standing::Ready { .. })
     }
 }
 
@@ -218,7 +216,9 @@ impl State {
             _ => {
                 let (yes, no) = (self.keymap.label(Action::Yes), self.keymap.label(Action::No));
                 let reason = self.keymap.label(Action::Reason);
-                self.hint(format!("answer the question: {yes} does it, {no} or Esc does not, {reason} adds a reason"));
+                self.hint(format!(
+                    "answer the question: {yes} does it, {no} or Esc does not, {reason} adds a reason"
+                ));
             }
         }
     }
@@ -243,10 +243,16 @@ impl State {
         let reason = reason.trim();
         let reason = (!reason.is_empty()).then(|| input::storable(reason));
         let request = self.request();
-        self.log.push(self.now, Level::Info, Source::Operator, format!("asked to {}", named(question.kind, &rows)));
+        self.log.push(
+            self.now,
+            Level::Info,
+            Source::Operator,
+            format!("asked to {}", named(question.kind, &rows)),
+        );
         // An earlier act that could not be resolved is now decided anew, with the version that is on screen.
         self.acts.decisions.retain(|act| {
-            act.phase != Phase::Unresolved || !act.rows.iter().any(|row| rows.iter().any(|other| other.id == row.id))
+            act.phase != Phase::Unresolved
+                || !act.rows.iter().any(|row| rows.iter().any(|other| other.id == row.id))
         });
         self.acts.decisions.push(Act {
             request,
@@ -290,7 +296,9 @@ fn standing(
     }
     let missing = match from {
         AskedFrom::List => state.list.read.is_some() && listed.is_none(),
-        AskedFrom::Detail => state.detail.current().is_some_and(|read| read.id == seen.id && read.found.is_none()),
+        AskedFrom::Detail => {
+            state.detail.current().is_some_and(|read| read.id == seen.id && read.found.is_none())
+        }
         AskedFrom::Conflict => false,
     };
     if missing {

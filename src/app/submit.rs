@@ -153,7 +153,9 @@ impl State {
                     Edited::Cursor => {}
                     Edited::Nothing => {
                         let submit = self.keymap.label(Action::Submit);
-                        self.hint(format!("{key} does nothing here; {submit} submits, Tab goes to the next field"));
+                        self.hint(format!(
+                            "{key} does nothing here; {submit} submits, Tab goes to the next field"
+                        ));
                     }
                 }
             }
@@ -195,7 +197,12 @@ impl State {
             _ => self.request(),
         };
         self.submit.sending = Sending::Asking { request };
-        self.log.push(self.now, Level::Info, Source::Operator, format!("asked to submit {} bytes", text.len()));
+        self.log.push(
+            self.now,
+            Level::Info,
+            Source::Operator,
+            format!("asked to submit {} bytes", text.len()),
+        );
         effects.push(Effect::Submit { request, text, task });
     }
 
@@ -207,7 +214,8 @@ impl State {
         match result {
             Ok(submitted) => {
                 let task = &submitted.task;
-                let lost = if submitted.resolved_from_unknown { " (confirmed after a lost answer)" } else { "" };
+                let lost =
+                    if submitted.resolved_from_unknown { " (confirmed after a lost answer)" } else { "" };
                 let again = if submitted.created { "" } else { " (it was in the table already)" };
                 let text = format!("submitted {}, {}{again}{lost}", task.id, task.status);
                 self.say(Level::Info, text);

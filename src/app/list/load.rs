@@ -18,7 +18,8 @@ impl State {
             return;
         }
         let list = &mut self.list;
-        self.needs_draw |= list.rows != page.rows || list.next_before != page.next_before || list.read.is_none();
+        self.needs_draw |=
+            list.rows != page.rows || list.next_before != page.next_before || list.read.is_none();
         let was_empty = list.rows.is_empty();
         let line = list.cursor_position().map(|at| at.saturating_sub(list.offset));
         list.rows = page.rows;
@@ -65,7 +66,8 @@ impl State {
         if list.limit < MOST {
             list.limit = (list.limit + PAGE).min(MOST);
         } else {
-            let highest = chosen.into_iter().chain(list.marks.keys().next_back().copied()).max().unwrap_or(lowest);
+            let highest =
+                chosen.into_iter().chain(list.marks.keys().next_back().copied()).max().unwrap_or(lowest);
             let before = TaskId(highest.0.saturating_add(1));
             if list.before == Some(before) {
                 // The marks lie further apart than what is loaded at once; the lower ones count as gone.
