@@ -220,10 +220,8 @@ impl State {
             }
             rows.push(SeenRow::from(task));
         }
-        let from = match rows.iter().all(|row| self.list.position(row.id).is_some()) {
-            true => AskedFrom::List,
-            false => AskedFrom::Detail,
-        };
+        let listed = rows.iter().all(|row| self.list.position(row.id).is_some());
+        let from = if listed { AskedFrom::List } else { AskedFrom::Detail };
         self.ask_about(kind, rows, from);
     }
 }

@@ -100,7 +100,7 @@ impl State {
             }
             Some(Action::NextPane) => self.complete(|at, len| at.map_or(0, |at| (at + 1) % len)),
             Some(Action::PreviousPane) => {
-                self.complete(|at, len| at.map_or(len - 1, |at| (at + len - 1) % len))
+                self.complete(|at, len| at.map_or(len - 1, |at| (at + len - 1) % len));
             }
             Some(Action::Up) => self.recall(|at| Some(at.map_or(0, |at| at + 1))),
             Some(Action::Down) => self.recall(|at| at.and_then(|at| at.checked_sub(1))),

@@ -49,13 +49,13 @@ impl State {
             return;
         }
         let Some(overlay) = self.overlay() else {
-            return match action {
-                Some(action) => self.screen_action(action, effects),
-                None => {
-                    let help = self.keymap.label(Action::Help);
-                    self.hint(format!("{key} does nothing; {help} lists the keys"));
-                }
-            };
+            if let Some(action) = action {
+                self.screen_action(action, effects);
+            } else {
+                let help = self.keymap.label(Action::Help);
+                self.hint(format!("{key} does nothing; {help} lists the keys"));
+            }
+            return;
         };
         if action == Some(Action::Help) && !matches!(overlay, Overlay::Help { .. }) {
             self.overlays.push(Overlay::Help { scroll: 0 });

@@ -36,6 +36,8 @@ pub mod state;
 pub mod submit;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use effect::{Effect, Read, RequestId, ShutdownMode};

@@ -39,6 +39,8 @@ impl State {
                     Pane::Detail => Pane::List,
                 };
             }
+            Action::Left if self.pane == Pane::List => self.hint("this is the leftmost pane"),
+            Action::Right if self.pane == Pane::Detail => self.hint("this is the rightmost pane"),
             Action::Left => self.pane = Pane::List,
             Action::Right => self.pane = Pane::Detail,
             Action::Screen1 => self.show(Screen::Tasks),

@@ -98,7 +98,7 @@ impl State {
                     self.ask_how(AskedBy::Interrupt, effects);
                 }
                 AskedBy::Key | AskedBy::Signal => {
-                    self.begin(ShutdownMode::Drain, AskedBy::Interrupt, effects)
+                    self.begin(ShutdownMode::Drain, AskedBy::Interrupt, effects);
                 }
             },
             Some(Shutdown { phase: ShutdownPhase::Draining, .. }) => {
@@ -114,7 +114,7 @@ impl State {
         match (signal, phase) {
             (Signal::Interrupt, _) => self.interrupt(effects),
             (_, None | Some(ShutdownPhase::Asked)) => {
-                self.begin(ShutdownMode::Drain, AskedBy::Signal, effects)
+                self.begin(ShutdownMode::Drain, AskedBy::Signal, effects);
             }
             (Signal::Terminate, Some(ShutdownPhase::Draining)) => {
                 self.begin(ShutdownMode::Cancel, AskedBy::Signal, effects);
@@ -263,9 +263,11 @@ pub fn lines(state: &State) -> Vec<String> {
     if state.unanswered() > 0 && shutdown.phase != ShutdownPhase::Asked {
         lines.push(format!("{} writes wait for their answer", state.unanswered()));
     }
-    let lease = local.map_or(Duration::ZERO, |local| local.lease_left);
-    let leave =
-        format!("leave at once (they stay RUNNING until the lease ends in {}, then run again)", age(lease));
+    let held_for = local.map_or(Duration::ZERO, |local| local.lease_left);
+    let leave = format!(
+        "leave at once (they stay RUNNING until the lease ends in {}, then run again)",
+        age(held_for)
+    );
     match shutdown.phase {
         ShutdownPhase::Asked => {}
         ShutdownPhase::Draining => lines.push(format!("Ctrl-C: cancel them; again: {leave}")),
