@@ -26,7 +26,7 @@ pub const fn decision(action: Action) -> Option<DecisionKind> {
 /// # Errors
 /// Says why there are none.
 pub fn subjects(state: &State) -> Result<(Vec<SeenRow>, AskedFrom), String> {
-    if let Some(Overlay::Conflict) = state.overlay() {
+    if let Some(Overlay::Conflict) = state.below_help() {
         let row = state.conflicts.front().and_then(super::conflict::Conflict::row_under_cursor);
         return row
             .map(|seen| (vec![seen], AskedFrom::Conflict))

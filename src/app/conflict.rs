@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::acts::Act;
 use super::availability::{decision, possible};
-use super::effect::Effect;
 use super::keys::{Action, Key};
 use super::list::SeenRow;
 use super::log::{Level, Source};
@@ -174,7 +173,7 @@ impl State {
     }
 
     /// A key while a conflict is on top.
-    pub(super) fn conflict_key(&mut self, action: Option<Action>, key: Key, _effects: &mut Vec<Effect>) {
+    pub(super) fn conflict_key(&mut self, action: Option<Action>, key: Key) {
         let Some(conflict) = self.conflicts.front_mut() else {
             self.overlays.pop();
             return;

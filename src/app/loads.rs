@@ -129,7 +129,7 @@ impl State {
                     format!("the database answers again after {gap} ({attempts} attempts)"),
                 );
                 // Everything on screen is as old as the gap.
-                self.refresh_now();
+                self.refresh_rows();
                 self.needs_draw = true;
             }
         }

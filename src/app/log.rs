@@ -100,8 +100,4 @@ impl Log {
             .iter()
             .filter(move |entry| wanted.as_ref().is_none_or(|text| entry.text.to_lowercase().contains(text)))
     }
-
-    pub(super) fn clamp(&mut self) {
-        self.back = self.back.min(self.shown().count().saturating_sub(1));
-    }
 }

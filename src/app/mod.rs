@@ -11,12 +11,15 @@ pub mod availability;
 pub mod command;
 pub mod conflict;
 pub mod detail;
+mod dialogs;
 pub mod editor;
 pub mod effect;
+mod fields;
 pub mod footer;
 pub mod frame;
 pub mod header;
 pub mod help;
+pub mod input;
 pub mod keys;
 pub mod link;
 pub mod list;
@@ -27,9 +30,14 @@ pub mod notice;
 pub mod overlay;
 pub mod question;
 pub mod refresh;
+mod screens;
 pub mod shutdown;
 pub mod state;
 pub mod submit;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use effect::{Effect, Read, RequestId, ShutdownMode};

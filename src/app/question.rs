@@ -112,10 +112,6 @@ impl QuestionRow {
             Standing::Busy { kind } => format!("already asking: its {kind} is not answered yet"),
         }
     }
-
-    const fn is_ready(&self) -> bool {
-        matches!(self.standing, Standing::Ready { .. })
-    }
 }
 
 impl Question {

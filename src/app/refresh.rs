@@ -191,11 +191,16 @@ impl State {
 
     /// Reads everything that is shown at once: the operator asked, or something was just written.
     pub(super) fn refresh_now(&mut self) {
+        self.refresh.overview.soon(self.now);
+        self.refresh_rows();
+    }
+
+    /// Reads at once what is shown besides the overview.
+    pub(super) fn refresh_rows(&mut self) {
         let now = self.now;
         let refresh = &mut self.refresh;
         for slot in [
             &mut refresh.list,
-            &mut refresh.overview,
             &mut refresh.detail,
             &mut refresh.instances,
             &mut refresh.health,
@@ -216,9 +221,9 @@ impl super::detail::Detail {
         let row = state.list.task(id).map(|task| task.version);
         let known = self.current().map(|read| read.found.as_ref().map(|found| found.task.version));
         let changed = match (known, row) {
-            (None, _) => true,
             (Some(version), Some(row)) => version.is_none_or(|version| version < row),
-            (Some(_), None) => true,
+            // Nothing was read of it yet, or no row of the list tells when it changes.
+            (None, _) | (Some(_), None) => true,
         };
         rested && (changed || self.stale || self.failure.is_some())
     }

@@ -317,6 +317,11 @@ impl State {
         self.overlays.last()
     }
 
+    /// What lies on top when help is taken away.
+    pub fn below_help(&self) -> Option<&Overlay> {
+        self.overlays.iter().rev().find(|overlay| !matches!(overlay, Overlay::Help { .. }))
+    }
+
     /// How long ago something arrived.
     pub fn since(&self, arrived: Duration) -> Duration {
         self.now.saturating_sub(arrived)

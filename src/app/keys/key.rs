@@ -125,7 +125,7 @@ impl fmt::Display for Key {
             (Some((_, name, _)), _) => shown.push_str(name),
             (None, KeyCode::Char(c)) if self.ctrl => shown.extend(c.to_uppercase()),
             (None, KeyCode::Char(c)) => shown.push(c),
-            (None, KeyCode::F(n)) => shown.push_str(&format!("F{n}")),
+            (None, KeyCode::F(n)) => shown.extend(['F'.to_string(), n.to_string()]),
             (None, _) => {}
         }
         f.pad(&shown)

@@ -59,8 +59,8 @@ impl State {
         };
         let marked = list.marks.keys().next().copied();
         let Some(lowest) = chosen.into_iter().chain(marked).min() else { return false };
-        let Some(last) = page.rows.last().map(crate::domain::observed::Listed::id) else { return false };
-        if last <= lowest || page.next_before.is_none() {
+        let Some(end) = page.rows.last().map(crate::domain::observed::Listed::id) else { return false };
+        if end <= lowest || page.next_before.is_none() {
             return false;
         }
         if list.limit < MOST {
