@@ -17,9 +17,11 @@ use super::{
     config_command, decide, doctor, instances, json, list, manual, migrate, private, show, status, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
+use crate::db::Access;
 use crate::db::conninfo::process_env;
 use crate::domain::DecisionKind;
 use crate::domain::text::visible_lines;
+use crate::headless;
 use crate::logging::{self, LogLine, Plan, Purpose};
 
 /// What every command gets.
@@ -136,7 +138,17 @@ async fn root(call: Call, file: &ConfigFile, purpose: Purpose) -> Result<Exit, F
         )
         .hint("use --no-ui to run workers without one, or a command such as `taskdeck status`"));
     }
+    if purpose == Purpose::Headless && call.settings.access == Access::ReadOnly {
+        return Err(Failure::read_only("running workers"));
+    }
     let log_lines = log(&call, purpose)?;
+    // Taken over before anything else, so that a signal that comes while the database is opened is obeyed too.
+    let signals = match purpose {
+        Purpose::Console => None,
+        Purpose::Headless | Purpose::Command => {
+            Some(headless::Signals::install().map_err(|error| Failure::unexpected(format!("{error:#}")))?)
+        }
+    };
     let settings = call.settings;
     let session = open(&settings, name, SchemaCheck::First).await?;
     let made = session.migrated.is_some_and(|migrated| migrated.from == 0);
@@ -153,11 +165,10 @@ async fn root(call: Call, file: &ConfigFile, purpose: Purpose) -> Result<Exit, F
         keys: settings.keys,
         config_file: file.path.clone(),
         log_lines,
-        log_format: settings.log_format,
     };
-    match purpose {
-        Purpose::Console => launch::console(launch).await,
-        Purpose::Headless | Purpose::Command => launch::headless(launch).await,
+    match signals {
+        None => launch::console(launch).await,
+        Some(signals) => launch::headless(launch, signals).await,
     }
 }
 
