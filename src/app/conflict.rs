@@ -149,6 +149,10 @@ impl State {
             rows.push(ConflictRow { id, version_seen, answer });
         }
         if rows.is_empty() {
+            self.say(
+                Level::Warn,
+                format!("{}: nothing was changed", super::question::named(act.kind, &act.rows)),
+            );
             return;
         }
         let conflict = Conflict { kind: act.kind, rows, held, arrived: self.now, cursor: 0 };

@@ -8,7 +8,7 @@ use super::availability;
 use super::editor::{Edited, Editor};
 use super::effect::Effect;
 use super::keys::{Action, Key};
-use super::list::SeenRow;
+use super::list::{Placed, SeenRow};
 use super::log::{Level, Source};
 use super::overlay::Overlay;
 use super::state::State;
@@ -152,6 +152,8 @@ impl Question {
 impl State {
     /// Asks whether `kind` is to be done to what is pointed at.
     pub(super) fn ask(&mut self, kind: DecisionKind) {
+        // Whoever acts on a row has chosen it.
+        self.list.placed = Placed::ByOperator;
         match availability::subjects(self) {
             Ok((rows, from)) => self.ask_about(kind, rows, from),
             Err(why) => self.hint(why),

@@ -135,6 +135,9 @@ fn a_first_start_offers_samples_and_asks() {
     assert_eq!(console.press("enter"), []);
     assert_eq!(console.press("y"), [Effect::SubmitSamples { request: RequestId(1) }]);
     assert!(console.state.overlays.is_empty());
+    let mut setup = crate::app::Setup { first_start: FirstStart::Yes, ..super::super::testing::setup() };
+    setup.session.submit_denied = Some("the role viewer may not submit".into());
+    assert!(State::new(setup).overlays.is_empty(), "what is not allowed is not offered");
 }
 
 #[test]
