@@ -212,7 +212,6 @@ impl State {
 
     fn close_conflict(&mut self, key: Key) {
         self.conflicts.pop_front();
-        self.overlays.pop();
-        self.answered_by = Some((key, self.now));
+        self.close(key);
     }
 }

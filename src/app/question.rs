@@ -207,8 +207,7 @@ impl State {
             }
             (QuestionFocus::Answer, Some(Action::Yes)) => self.confirm(key, effects),
             (QuestionFocus::Answer, Some(Action::No | Action::Back)) => {
-                self.overlays.pop();
-                self.answered_by = (action == Some(Action::No)).then_some((key, self.now));
+                self.close(key);
             }
             (QuestionFocus::Answer, Some(Action::Reason)) => question.focus = QuestionFocus::Reason,
             (QuestionFocus::Answer, Some(Action::Up)) => question.scroll = question.scroll.saturating_sub(1),
@@ -237,8 +236,7 @@ impl State {
             return;
         }
         let question = question.clone();
-        self.overlays.pop();
-        self.answered_by = Some((key, self.now));
+        self.close(key);
         let rows: Vec<_> =
             question.rows.iter().map(|row| Seen { id: row.seen.id, version: row.seen.version }).collect();
         let reason = question.reason.text();

@@ -159,6 +159,7 @@ impl State {
             self.set_filter(self.list.home.clone());
         } else if self.screen == Screen::Tasks && !self.list.marks.is_empty() {
             self.list.marks.clear();
+            self.list.mark_when_loaded = None;
         } else {
             let quit = self.keymap.label(Action::Quit);
             self.hint(format!("nothing to step back from; {quit} ends the program"));

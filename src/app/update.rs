@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::effect::Effect;
 use super::log::{Level, Source};
-use super::message::Message;
+use super::message::{Message, Viewport};
 use super::refresh;
 use super::state::{Size, State};
 
@@ -70,7 +70,7 @@ fn visible(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
             state.clamp_offset();
         }
         Message::Viewport(viewport) => {
-            state.viewport = viewport;
+            state.set_viewport(viewport);
             state.clamp_offset();
             state.clamp_scrolls();
         }
@@ -98,6 +98,21 @@ fn visible(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
 }
 
 impl State {
+    /// Takes the room that the drawn frame had. What was not drawn (no rows) keeps what it had: its place is
+    /// still there when it is drawn again.
+    fn set_viewport(&mut self, drawn: Viewport) {
+        let kept = &mut self.viewport;
+        if drawn.list_rows > 0 {
+            kept.list_rows = drawn.list_rows;
+        }
+        if drawn.detail_rows > 0 {
+            (kept.detail_rows, kept.detail_lines) = (drawn.detail_rows, drawn.detail_lines);
+        }
+        if drawn.overlay_rows > 0 {
+            (kept.overlay_rows, kept.overlay_lines) = (drawn.overlay_rows, drawn.overlay_lines);
+        }
+    }
+
     /// Keeps what scrolls within what was drawn.
     fn clamp_scrolls(&mut self) {
         let viewport = self.viewport;
