@@ -7,7 +7,8 @@ use Layer::{Dialog, Screen, Shutdown, Text};
 
 const ALL: &[Layer] = &[Screen, Dialog, Shutdown, Text];
 const SCREEN: &[Layer] = &[Screen];
-const SCROLLING: &[Layer] = &[Screen, Dialog, Shutdown];
+const MOVING: &[Layer] = &[Screen, Dialog];
+const MOVING_AND_TYPING: &[Layer] = &[Screen, Dialog, Text];
 /// The conflict dialog offers the same acts under the same keys.
 const ACTS: &[Layer] = &[Screen, Dialog];
 
@@ -83,7 +84,7 @@ pub const TABLE: &[Entry] = &[
         Action::Open,
         "open",
         &[p(KeyCode::Enter)],
-        ALL,
+        MOVING_AND_TYPING,
         "open",
         "Open what is under the cursor; in the detail pane, the whole input.",
     ),
@@ -101,7 +102,7 @@ pub const TABLE: &[Entry] = &[
         &[k('A')],
         SCREEN,
         "mark all",
-        "Mark every loaded row that matches the filter, and say how many.",
+        "Mark every row that matches the filter, as far as they can be loaded at once, and say how many.",
     ),
     light(
         Action::Copy,
@@ -160,35 +161,21 @@ pub const TABLE: &[Entry] = &[
         "command",
         "Type a command; Tab completes it.",
     ),
-    light(Action::Up, "up", &[p(KeyCode::Up), k('k')], ALL, "up", "One up."),
-    light(Action::Down, "down", &[p(KeyCode::Down), k('j')], ALL, "down", "One down."),
-    light(Action::Left, "left", &[p(KeyCode::Left), k('h')], SCROLLING, "left", "To the pane on the left."),
-    light(
-        Action::Right,
-        "right",
-        &[p(KeyCode::Right), k('l')],
-        SCROLLING,
-        "right",
-        "To the pane on the right.",
-    ),
+    light(Action::Up, "up", &[p(KeyCode::Up), k('k')], MOVING_AND_TYPING, "up", "One up."),
+    light(Action::Down, "down", &[p(KeyCode::Down), k('j')], MOVING_AND_TYPING, "down", "One down."),
+    light(Action::Left, "left", &[p(KeyCode::Left), k('h')], SCREEN, "left", "To the pane on the left."),
+    light(Action::Right, "right", &[p(KeyCode::Right), k('l')], SCREEN, "right", "To the pane on the right."),
     light(
         Action::Top,
         "top",
         &[k('g'), p(KeyCode::Home)],
-        SCROLLING,
+        MOVING,
         "top",
         "To the first line; in a list, to the newest task.",
     ),
-    light(
-        Action::Bottom,
-        "bottom",
-        &[k('G'), p(KeyCode::End)],
-        SCROLLING,
-        "bottom",
-        "To the last loaded line.",
-    ),
-    light(Action::PageUp, "page-up", &[p(KeyCode::PageUp)], ALL, "page up", "One page up."),
-    light(Action::PageDown, "page-down", &[p(KeyCode::PageDown)], ALL, "page down", "One page down."),
+    light(Action::Bottom, "bottom", &[k('G'), p(KeyCode::End)], MOVING, "bottom", "To the last loaded line."),
+    light(Action::PageUp, "page-up", &[p(KeyCode::PageUp)], MOVING, "page up", "One page up."),
+    light(Action::PageDown, "page-down", &[p(KeyCode::PageDown)], MOVING, "page down", "One page down."),
     light(
         Action::Back,
         "back",

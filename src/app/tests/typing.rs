@@ -66,6 +66,11 @@ fn the_text_survives_and_sent_again_unchanged_it_is_the_same_submit() {
     assert_eq!(console.state.submit.text.text(), "hi");
     let again = console.press("ctrl-s");
     assert!(matches!(&again[..], [Effect::Submit { request: RequestId(1), .. }]), "{again:?}");
+    answer(&mut console, 1, Err(WriteFailure::Unresolved { message: "no reply".into(), hint: None }));
+    let mut edited = Console { state: console.state.clone(), now: console.now };
+    edited.press("! ctrl-s");
+    assert!(edited.notice().contains("may be in the table too"), "{}", edited.notice());
+    assert!(matches!(&console.press("ctrl-s")[..], [Effect::Submit { request: RequestId(1), .. }]));
     answer(&mut console, 1, Err(unavailable()));
     assert!(console.notice().contains("the text is kept"));
     let other = console.press("x ctrl-s");
