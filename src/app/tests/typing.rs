@@ -34,7 +34,8 @@ fn a_paste_is_text_wherever_it_lands() {
     assert!(console.state.overlays.is_empty() && console.notice().contains("into a field only"));
     console.press("c");
     assert_eq!(paste(&mut console, "y"), []);
-    assert!(matches!(console.state.overlay(), Some(Overlay::Question(_))));
+    let Some(Overlay::Question(question)) = console.state.overlay() else { panic!("the question stands") };
+    assert!(question.reason.is_empty(), "text goes into a field that is open, not beside it");
     console.press("esc n");
     assert_eq!(paste(&mut console, "one\r\ntwo\u{13}\n"), []);
     assert_eq!(console.state.submit.text.text(), "one\ntwo\u{13}\n");
