@@ -22,31 +22,31 @@ use taskdeck::ui::{Charset, Drawn, Look, Theme, draw};
 use uuid::Uuid;
 
 /// The database's clock at every first read.
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     "2026-11-30T10:00:00Z".parse().expect("a timestamp")
 }
 
 /// So many seconds before [`now`].
-pub fn ago(seconds: i64) -> Timestamp {
+pub(crate) fn ago(seconds: i64) -> Timestamp {
     now() - SignedDuration::from_secs(seconds)
 }
 
-pub fn instance(number: u128) -> InstanceId {
+pub(crate) fn instance(number: u128) -> InstanceId {
     InstanceId(Uuid::from_u128(number))
 }
 
-pub const HERE: u128 = 1;
-pub const WEB2: u128 = 2;
-pub const WEB1: u128 = 3;
+pub(crate) const HERE: u128 = 1;
+pub(crate) const WEB2: u128 = 2;
+pub(crate) const WEB1: u128 = 3;
 
 /// A console with what it was asked to do.
-pub struct World {
-    pub state: State,
-    pub at: Duration,
-    pub effects: Vec<Effect>,
+pub(crate) struct World {
+    pub(crate) state: State,
+    pub(crate) at: Duration,
+    pub(crate) effects: Vec<Effect>,
 }
 
-pub fn session() -> Session {
+pub(crate) fn session() -> Session {
     Session {
         database: "app@db1/jobs".to_owned(),
         database_short: "db1/jobs".to_owned(),
@@ -65,7 +65,7 @@ pub fn session() -> Session {
 }
 
 impl World {
-    pub fn new(first_start: FirstStart, session: Session) -> Self {
+    pub(crate) fn new(first_start: FirstStart, session: Session) -> Self {
         let setup = Setup { session, keymap: Keymap::default(), filter: Filter::default(), first_start };
         let mut world = Self { state: State::new(setup), at: Duration::from_secs(60), effects: Vec::new() };
         world.send(Message::Tick);
@@ -73,12 +73,12 @@ impl World {
     }
 
     /// A console that has read nothing yet.
-    pub fn blank() -> Self {
+    pub(crate) fn blank() -> Self {
         Self::new(FirstStart::No, session())
     }
 
     /// A busy morning: every state, every kind of trouble that is not an outage.
-    pub fn busy() -> Self {
+    pub(crate) fn busy() -> Self {
         let mut world = Self::blank();
         world.send(Message::Link(LinkReport::Server { server: "PostgreSQL 15.18 primary".to_owned() }));
         world.send(Message::Link(LinkReport::Listening));
@@ -93,23 +93,23 @@ impl World {
         world
     }
 
-    pub fn send(&mut self, message: Message) -> &mut Self {
+    pub(crate) fn send(&mut self, message: Message) -> &mut Self {
         self.effects.extend(update(&mut self.state, self.at, message));
         self
     }
 
     /// Time passes.
-    pub fn pass(&mut self, ms: u64) -> &mut Self {
+    pub(crate) fn pass(&mut self, ms: u64) -> &mut Self {
         self.at += Duration::from_millis(ms);
         self.send(Message::Tick)
     }
 
-    pub fn size(&mut self, width: u16, height: u16) -> &mut Self {
+    pub(crate) fn size(&mut self, width: u16, height: u16) -> &mut Self {
         self.send(Message::Resize { width, height })
     }
 
     /// Presses keys: `"j j space"`.
-    pub fn press(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
         for key in keys.split_whitespace() {
             let key: Key = key.parse().expect(key);
             self.send(Message::Key(key));
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// The list arrives as `rows`.
-    pub fn list(&mut self, rows: Vec<Listed>) -> &mut Self {
+    pub(crate) fn list(&mut self, rows: Vec<Listed>) -> &mut Self {
         let generation = self.state.list.generation;
         let moved = SignedDuration::try_from(self.at - Duration::from_secs(60)).expect("short");
         let page = Page { rows, next_before: Some(TaskId(48_000)), read_at: now() + moved };
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// The cursor goes to `id` and its detail arrives.
-    pub fn on(&mut self, id: i64) -> &mut Self {
+    pub(crate) fn on(&mut self, id: i64) -> &mut Self {
         self.press("g");
         while self.state.list.under_cursor().map(Listed::id) != Some(TaskId(id)) {
             self.press("j");
@@ -139,7 +139,7 @@ impl World {
     }
 
     /// The database stops answering.
-    pub fn lose(&mut self) -> &mut Self {
+    pub(crate) fn lose(&mut self) -> &mut Self {
         let failure = || ReadFailure {
             cause: FailureCause::NoAnswer,
             message: "connection refused".to_owned(),
@@ -154,14 +154,14 @@ impl World {
         self.pass(1_300)
     }
 
-    pub fn draw(&self, look: &Look, width: u16, height: u16) -> (Buffer, Drawn) {
+    pub(crate) fn draw(&self, look: &Look, width: u16, height: u16) -> (Buffer, Drawn) {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         let drawn = draw(&self.state, look, &mut buffer);
         (buffer, drawn)
     }
 
     /// What stands on the screen, after the console has been told how much room there is.
-    pub fn picture(&mut self, width: u16, height: u16) -> String {
+    pub(crate) fn picture(&mut self, width: u16, height: u16) -> String {
         self.size(width, height);
         let look = plain();
         let (_, drawn) = self.draw(&look, width, height);
@@ -175,7 +175,7 @@ impl World {
     }
 
     /// What was asked for last.
-    pub fn was_shut_down(&self) -> Option<ShutdownMode> {
+    pub(crate) fn was_shut_down(&self) -> Option<ShutdownMode> {
         self.effects.iter().rev().find_map(|effect| match effect {
             Effect::Shutdown(mode) => Some(*mode),
             _ => None,
@@ -183,12 +183,12 @@ impl World {
     }
 }
 
-pub fn plain() -> Look {
+pub(crate) fn plain() -> Look {
     Look { theme: Theme::plain(), glyphs: Charset::Unicode.glyphs() }
 }
 
 /// The text of a frame, without the blanks at the end of lines; the place behind a wide character is skipped.
-pub fn text_of(buffer: &Buffer) -> String {
+pub(crate) fn text_of(buffer: &Buffer) -> String {
     let area = buffer.area;
     let lines: Vec<String> = (area.top()..area.bottom())
         .map(|y| {
@@ -209,7 +209,7 @@ pub fn text_of(buffer: &Buffer) -> String {
     lines.join("\n")
 }
 
-pub fn task(id: i64, status: Status, version: i64, tenant: &str, input: &str) -> Task {
+pub(crate) fn task(id: i64, status: Status, version: i64, tenant: &str, input: &str) -> Task {
     Task {
         id: TaskId(id),
         tenant: tenant.to_owned(),
@@ -266,7 +266,7 @@ fn finished(id: i64, status: Status, version: i64, tenant: &str, age: i64, input
 }
 
 /// The rows of a busy morning.
-pub fn rows() -> Vec<Listed> {
+pub(crate) fn rows() -> Vec<Listed> {
     let fox = "The quick brown fox jumps over the lazy dog";
     let tasks = [
         queued(48_219, 0, "billing", 1, "Quarterly report, draft two"),
@@ -321,7 +321,7 @@ fn events(task: &Task) -> Vec<Event> {
     }]
 }
 
-pub fn overview(done_per_s: f64) -> Overview {
+pub(crate) fn overview(done_per_s: f64) -> Overview {
     let mut tallies = Tallies::default();
     for (status, count, estimated) in [
         (Status::Submitted, 3, false),
@@ -351,7 +351,7 @@ pub fn overview(done_per_s: f64) -> Overview {
     }
 }
 
-pub fn local() -> LocalWorkers {
+pub(crate) fn local() -> LocalWorkers {
     let run = |slot, id, seconds, doing: &str| SlotRun {
         slot,
         id: TaskId(id),
@@ -376,7 +376,7 @@ pub fn local() -> LocalWorkers {
     }
 }
 
-pub fn health() -> Health {
+pub(crate) fn health() -> Health {
     Health {
         read_at: now(),
         server_version: "15.18".to_owned(),
@@ -407,7 +407,7 @@ pub fn health() -> Health {
     }
 }
 
-pub fn pools() -> Vec<PoolFigures> {
+pub(crate) fn pools() -> Vec<PoolFigures> {
     let pool = |name, max, size, in_use, waiting| PoolFigures {
         name,
         max,
@@ -430,7 +430,7 @@ pub fn pools() -> Vec<PoolFigures> {
     ]
 }
 
-pub fn statements() -> Vec<StatementFigures> {
+pub(crate) fn statements() -> Vec<StatementFigures> {
     let statement = |name, per_s, p50, p99, rows| StatementFigures {
         name,
         calls: 2_400,
@@ -448,7 +448,7 @@ pub fn statements() -> Vec<StatementFigures> {
     ]
 }
 
-pub fn instances() -> Vec<taskdeck::domain::Instance> {
+pub(crate) fn instances() -> Vec<taskdeck::domain::Instance> {
     use taskdeck::domain::Instance;
     use taskdeck::domain::instance::InFlight;
     let flight = |id, cancel_requested| InFlight {

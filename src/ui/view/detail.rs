@@ -59,7 +59,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
             );
         }
         (Some((task, history, stamp)), _) => {
-            lines.task(state, task, stamp);
+            lines.task(state, task, history, stamp);
             match history {
                 Some(history) => lines.history(state, history, stamp),
                 None => lines.text("Reading its history…", Role::Faint),
@@ -110,7 +110,7 @@ impl Lines {
         self.push(vec![span(text, Role::Title), span(more, Role::Faint)]);
     }
 
-    fn task(&mut self, state: &State, task: &Task, stamp: ReadStamp) {
+    fn task(&mut self, state: &State, task: &Task, history: Option<&TaskHistory>, stamp: ReadStamp) {
         let age = |moment: Timestamp| since(state.age(moment, stamp.read_at, stamp.arrived));
         let place = worker(state, task);
         let on = if place.is_empty() { String::new() } else { format!(" on {place}") };
@@ -123,18 +123,23 @@ impl Lines {
             _ => format!(" {time} ago"),
         };
         self.push(vec![span(task.status.as_str(), word_role(task.status)), plain(rest)]);
+        if task.cancel_requested && task.status == Status::Running {
+            let asked = history.and_then(|history| {
+                history.events.iter().rev().find(|event| event.movement == "request-cancel")
+            });
+            let when = asked.map(|event| format!(" {} ago by {}", age(event.at), event.actor));
+            self.text(&format!("cancel requested{}", when.unwrap_or_default()), Role::Running);
+        }
         if let Some(beside) = state.acts.beside(task.id) {
             self.push(vec![span(beside, Role::Attention)]);
         }
         let dot = " · ";
         self.text(
-            &format!(
-                "claim {}{dot}attempt {} of {}{dot}priority {}",
-                task.claim_no, task.attempt, task.max_attempts, task.priority
-            ),
+            &format!("claim {}{dot}attempt {} of {}", task.claim_no, task.attempt, task.max_attempts),
             Role::Plain,
         );
-        self.text(&format!("tenant {}{dot}queue {}", task.tenant, task.queue), Role::Plain);
+        self.text(&format!("queue {}{dot}priority {}", task.queue, task.priority), Role::Plain);
+        self.text(&format!("tenant {}", task.tenant), Role::Plain);
         if task.status == Status::Succeeded {
             self.title("Result", "");
             let counts = task.counts;
@@ -223,7 +228,7 @@ fn moments(state: &State, history: &TaskHistory) -> Vec<(Timestamp, String, Opti
             (Status::Running, by) if !by.is_empty() => format!(" by {by}"),
             _ => task.worker.as_ref().map(|by| format!(" by {by}")).unwrap_or_default(),
         };
-        moments.push((started, format!("claimed{by} (claim {})", task.claim_no), None));
+        moments.push((started, format!("claimed{by}, claim {}", task.claim_no), None));
     }
     if let Some(finished) = task.finished_at {
         let told_already = history.events.iter().any(|event| event.at == finished && event.to == task.status);
@@ -247,7 +252,7 @@ fn told(event: &Event) -> String {
         "recover" => "recovered",
         other => other,
     };
-    format!("{what} by {} (v{} → v{})", event.actor, event.version_before, event.version_after)
+    format!("{what} by {}, v{} → v{}", event.actor, event.version_before, event.version_after)
 }
 
 /// A whole text in place of the screen, from line `scroll` on.
