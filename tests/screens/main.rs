@@ -22,7 +22,23 @@ fn show() {
             println!("{name}\n{}", world.picture(width, height));
             println!("{}", "=".repeat(usize::from(width)));
         };
-        for (name, keys) in [("tasks", ""), ("lost", ""), ("workers", "2"), ("database", "3"), ("log", "5"), ("cancel", "c"), ("cancel3", "space space space c"), ("help", "?"), ("new", "n a b enter c"), ("filter", "f space j"), ("command", ": r"), ("quit", "q"), ("drain", "q d"), ("input", "enter"), ("tenant", "t a")] {
+        for (name, keys) in [
+            ("tasks", ""),
+            ("lost", ""),
+            ("workers", "2"),
+            ("database", "3"),
+            ("log", "5"),
+            ("cancel", "c"),
+            ("cancel3", "space space space c"),
+            ("help", "?"),
+            ("new", "n a b enter c"),
+            ("filter", "f space j"),
+            ("command", ": r"),
+            ("quit", "q"),
+            ("drain", "q d"),
+            ("input", "enter"),
+            ("tenant", "t a"),
+        ] {
             show(name, keys);
         }
     }

@@ -8,10 +8,11 @@ use ratatui::layout::Rect;
 use super::figures::since;
 use super::tasks::{due_in, in_state_since, is_stale, word_role, worker};
 use crate::app::detail::{Detail, Follows};
+use crate::app::frame::{Division, division};
 use crate::app::link::Link;
 use crate::app::list::ReadStamp;
 use crate::app::message::Target;
-use crate::app::state::State;
+use crate::app::state::{Pane, State};
 use crate::domain::outcome::TaskHistory;
 use crate::domain::text::{visible_lines, wrap};
 use crate::domain::{Event, Status, Task, figure};
@@ -42,6 +43,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let left = paint.right(title, &[plain(version)]);
     let how = if detail.follows == Follows::Number { " (asked for by number)" } else { "" };
     paint.line(left, &[span(format!("Task {id}"), Role::Title), span(how, Role::Faint)]);
+
+    if state.pane == Pane::Detail && division(state.size) == Division::TwoPanes {
+        paint.tint(title, Role::Selected);
+    }
 
     let mut lines = Lines { lines: Vec::new(), width: usize::from(area.width) };
     match (shown, current) {

@@ -50,7 +50,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         Division::OnePane => list(paint, state, area),
         Division::TwoPanes => {
             let right = (area.width * 3 / 10).clamp(36, 80);
-            list(paint, state, Rect { width: area.width - right, ..area });
+            list(paint, state, Rect { width: area.width - right - 1, ..area });
             let line = Rect { x: area.right() - right, width: 1, ..area };
             for y in 0..area.height {
                 let (sign, role) = if state.pane == Pane::Detail {
