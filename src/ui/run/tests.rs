@@ -139,7 +139,8 @@ fn what_is_the_terminals_is_done_here_and_goes_nowhere_else() {
     {
         let asked = fake.asked();
         assert_eq!(asked.copied, ["abc"]);
-        assert_eq!((asked.suspended, asked.forgot), (1, 1));
+        // Once for Ctrl-L, once after the stop.
+        assert_eq!((asked.suspended, asked.forgot), (1, 2));
     }
     let effects = all(effects);
     assert!(effects.iter().all(|effect| matches!(effect, Effect::Read(_))), "{effects:?}");

@@ -43,9 +43,11 @@ const SIDE_BY_SIDE: u16 = 130;
 /// Draws it.
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let area = inset(area, 1);
-    let server = server_lines(state, usize::from(area.width));
-    let server_height = cells(server.len() + 1).min(area.height);
     let pools = state.figures.as_ref().map_or(0, |read| read.value.pools.len());
+    // A hundred sessions that wait for one must not push the pools off the screen.
+    let room = usize::from(area.height).saturating_sub(pools + 9).max(2);
+    let server = server_lines(paint, state, usize::from(area.width), room);
+    let server_height = cells(server.len() + 1).min(area.height);
     let pools_height = cells(pools + 2).min(area.height.saturating_sub(server_height));
     // What is wrong stands first: who waits for whom decides whether the rest matters.
     draw_lines(paint, Rect { height: server_height, ..area }, &server);
@@ -71,7 +73,7 @@ fn draw_lines(paint: &mut Paint<'_>, area: Rect, lines: &[Line]) {
 /// Room for the names at the left.
 const LEAD: usize = 8;
 
-fn server_lines(state: &State, width: usize) -> Vec<Line> {
+fn server_lines(paint: &mut Paint<'_>, state: &State, width: usize, room: usize) -> Vec<Line> {
     let Some(read) = &state.health.read else {
         let text = match &state.health.failure {
             Some(failure) => format!("The server's state could not be read: {}", failure.message),
@@ -94,12 +96,22 @@ fn server_lines(state: &State, width: usize) -> Vec<Line> {
     if health.waits.is_empty() {
         lines.extend(told("WAITS", "nobody waits for a lock", Role::Plain, width));
     }
+    let before = lines.len();
+    let mut shown = 0;
     for (index, wait) in health.waits.iter().enumerate().skip(state.health.offset) {
         let label = if index == state.health.offset { "WAITS" } else { "" };
         let under_cursor = state.health.cursor == Some(index);
         let role = if under_cursor { Role::Selected } else { Role::Running };
-        lines.extend(told(label, &waits(wait), role, width));
+        let wait = told(label, &waits(wait), role, width);
+        if shown > 0 && lines.len() - before + wait.len() > room {
+            let more = format!("and {} more", health.waits.len() - index);
+            lines.extend(told("", &more, Role::Running, width));
+            break;
+        }
+        lines.extend(wait);
+        shown += 1;
     }
+    paint.viewport.list_rows = shown.max(1);
     lines.push(vec![span(format!("{:>width$}", read_ago(state, read.arrived)), Role::Faint)]);
     lines
 }
@@ -196,7 +208,6 @@ fn statements(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let places = lay_out(area.width, &STATEMENT);
     table::headings(paint, nth(area, 0), &STATEMENT, &places);
     let rows = below(area, 1);
-    paint.viewport.list_rows = usize::from(rows.height);
     for (place, statement) in read.value.statements.iter().take(usize::from(rows.height)).enumerate() {
         table::row(paint, nth(rows, cells(place)), &STATEMENT, &places, &statement_row(statement));
     }
