@@ -93,10 +93,23 @@ struct Pty {
 }
 
 impl Pty {
+    /// Runs the console as the leader of its session.
     fn start(way: &str) -> Self {
+        Self::run(way, CommandBuilder::new(std::env::current_exe().expect("this binary")))
+    }
+
+    /// Runs the console as a job of a shell, which comes back when it stops and continues it on Enter.
+    fn start_as_job(way: &str) -> Self {
+        let script = r#"set -m; "$0" "$@"; echo SHELL IS BACK; read -r line; fg >/dev/null; echo JOB ENDED"#;
+        let mut shell = CommandBuilder::new("bash");
+        shell.args(["--norc", "-c", script]);
+        shell.arg(std::env::current_exe().expect("this binary"));
+        Self::run(way, shell)
+    }
+
+    fn run(way: &str, mut command: CommandBuilder) -> Self {
         let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
-        let mut command = CommandBuilder::new(std::env::current_exe().expect("this binary"));
         command.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
         command.env(CHILD, way);
         let child = pair.slave.spawn_command(command).expect("this binary again");
@@ -170,6 +183,36 @@ fn quitting_gives_the_terminal_back() {
     pty.until("end", |screen| screen.contents().contains("CHILD ENDED WELL"));
     let screen = pty.parser.screen();
     assert!(!screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor());
+    assert!(pty.ends());
+}
+
+#[test]
+fn ctrl_z_gives_the_shell_its_terminal_and_fg_takes_it_again() {
+    let mut pty = Pty::start_as_job("suspend");
+    pty.until("console", shows_console);
+    pty.press(b"\x1a");
+    pty.until("shell", |screen| screen.contents().contains("SHELL IS BACK"));
+    let screen = pty.parser.screen();
+    assert!(!screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor());
+    // What is typed now is the shell's.
+    pty.press(b"2\n");
+    pty.until("console again", |screen| shows_console(screen) && screen.contents().contains("all states"));
+    pty.press(b"q");
+    pty.until("end", |screen| screen.contents().contains("JOB ENDED"));
+    assert!(!pty.parser.screen().alternate_screen());
+    assert!(pty.ends());
+}
+
+#[test]
+fn without_a_shell_ctrl_z_says_so() {
+    let mut pty = Pty::start("no shell");
+    pty.until("console", shows_console);
+    pty.press(b"\x1a");
+    pty.until("answer", |screen| {
+        screen.alternate_screen() && screen.contents().contains("no shell to return to")
+    });
+    pty.press(b"q");
+    pty.until("end", |screen| screen.contents().contains("CHILD ENDED WELL"));
     assert!(pty.ends());
 }
 

@@ -266,6 +266,7 @@ pub(super) fn whole(paint: &mut Paint<'_>, area: Rect, text: &str, scroll: usize
     let rows: Vec<_> = visible_lines(text).flat_map(|line| wrap(&line, usize::from(inner.width))).collect();
     paint.viewport.overlay_rows = usize::from(area.height);
     paint.viewport.overlay_lines = rows.len();
+    let scroll = scroll.min(rows.len().saturating_sub(usize::from(area.height)));
     for (place, row) in rows.iter().skip(scroll).take(usize::from(area.height)).enumerate() {
         paint.line(nth(inner, cells(place)), &[plain(row)]);
     }

@@ -139,6 +139,8 @@ fn help_page(paint: &mut Paint<'_>, state: &State, scroll: usize, area: Rect) {
     paint.viewport.overlay_rows = usize::from(inner.height);
     let lines: Vec<Line> = help(state).iter().flat_map(|line| help_line(line, inner)).collect();
     paint.viewport.overlay_lines = lines.len();
+    // Until it is told how long the page is, `End` may ask for more than there is.
+    let scroll = scroll.min(lines.len().saturating_sub(usize::from(inner.height)));
     for (place, line) in lines.iter().skip(scroll).take(usize::from(inner.height)).enumerate() {
         paint.line(nth(inner, cells(place)), line);
     }
