@@ -270,7 +270,7 @@ fn parse_character(bytes: &[u8]) -> Parsed {
         return if bytes.len() > tail + 1 { took(tail + 1, None) } else { Parsed::Needs };
     }
     let read = std::str::from_utf8(&bytes[..length]).ok().and_then(|text| text.chars().next());
-    took(length, read.filter(|c| !c.is_control()).map(|c| Key::char(c)))
+    took(length, read.filter(|c| !c.is_control()).map(Key::char))
 }
 
 #[cfg(test)]

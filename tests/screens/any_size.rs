@@ -8,8 +8,9 @@ use taskdeck::domain::observed::Listed;
 use taskdeck::domain::outcome::TaskHistory;
 use taskdeck::domain::{Status, Task, TaskId};
 
+use crate::fixtures::{health, instances, local, rows, task};
 use crate::scenes::SCENES;
-use crate::world::{World, health, instances, local, now, plain, rows, task};
+use crate::world::{World, now, plain};
 
 /// Texts that broke other tools: sequences, direction marks, zero width, wide, joined, tabs, NUL.
 const HOSTILE: [&str; 12] = [
@@ -64,19 +65,19 @@ fn hostile(text: &str) -> World {
     }
     let mut processes = instances();
     for process in &mut processes {
-        process.host = text.to_owned();
-        process.kind = text.to_owned();
+        text.clone_into(&mut process.host);
+        text.clone_into(&mut process.kind);
         process.queues = vec![text.to_owned(); 3];
     }
     let mut server = health();
-    server.role = text.to_owned();
+    text.clone_into(&mut server.role);
     for wait in &mut server.waits {
-        wait.application = text.to_owned();
+        text.clone_into(&mut wait.application);
     }
     let mut workers = local();
     workers.trouble = Some(text.to_owned());
     for run in &mut workers.running {
-        run.doing = text.to_owned();
+        text.clone_into(&mut run.doing);
     }
     world.send(Message::Local(workers));
     world.send(Message::InstancesLoaded(processes));

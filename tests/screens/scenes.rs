@@ -7,7 +7,8 @@ use taskdeck::domain::observed::{Listed, OldestDue, Overview};
 use taskdeck::domain::outcome::{Decided, Verdict};
 use taskdeck::domain::{DecisionKind, InstanceState, LastChange, Status, Task, TaskId};
 
-use crate::world::{World, ago, health, instances, local, overview, pools, rows, session, statements};
+use crate::fixtures::{health, instances, local, overview, pools, rows, statements};
+use crate::world::{World, ago, session};
 
 /// A name and how to get there.
 pub(crate) type Scene = (&'static str, fn() -> World);

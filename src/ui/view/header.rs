@@ -34,6 +34,13 @@ pub(super) fn height(state: &State, header: &Header, area: Rect) -> u16 {
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, header: &Header, area: Rect) {
     let wide = area.width >= WIDE;
     let first = nth(area, 0);
+    if area.height == 1
+        && matches!(state.link, Link::Ok)
+        && let Some(text) = trouble(state, header)
+    {
+        paint.line(first, &[span(format!(" {text}"), Role::Trouble)]);
+        return paint.tint(first, Role::Trouble);
+    }
     let lost = header.health == Well::No;
     let facts = if wide { link_wide(state, header) } else { link_narrow(state, header, area.width) };
     if lost {
@@ -67,7 +74,7 @@ fn trouble(state: &State, header: &Header) -> Option<String> {
             None => format!("{}: what they run may be run again elsewhere", header.workers),
         });
     }
-    if !matches!(state.link, Link::Ok { .. }) {
+    if !matches!(state.link, Link::Ok) {
         return None;
     }
     let failures = [&state.list.failure, &state.overview_failure];
@@ -87,7 +94,7 @@ fn access_role(state: &State) -> Role {
 }
 
 fn link_role(state: &State) -> Role {
-    if matches!(state.link, Link::Ok { .. }) { Role::Good } else { Role::Plain }
+    if matches!(state.link, Link::Ok) { Role::Good } else { Role::Plain }
 }
 
 fn link_wide(state: &State, header: &Header) -> Facts {

@@ -46,7 +46,7 @@ const LEAD: u16 = 3;
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let size = Size { width: paint.area().width, height: paint.area().height };
     match division(size) {
-        Division::OnePane if state.pane == Pane::Detail => detail::draw(paint, state, area),
+        Division::OnePane if state.pane == Pane::Detail => detail::draw(paint, state, inset(area, 1)),
         Division::OnePane => list(paint, state, area),
         Division::TwoPanes => {
             let right = (area.width * 3 / 10).clamp(36, 80);
