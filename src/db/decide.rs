@@ -70,9 +70,18 @@ impl Db {
             let before = self
                 .inner
                 .operator
-                .query(DECIDED, &[(&decision.operation.0, Type::UUID), (&characters, Type::INT4)])
+                .query(
+                    DECIDED,
+                    &[
+                        (&decision.operation.0, Type::UUID),
+                        (&characters, Type::INT4),
+                        (&ids, Type::INT8_ARRAY),
+                        (&decision.kind.verb(), Type::TEXT),
+                        (&decision.tenant, Type::TEXT),
+                    ],
+                )
                 .await?;
-            if !before.is_empty() {
+            if before.len() == asked.len() {
                 verdicts = before
                     .iter()
                     .map(|row| {

@@ -61,7 +61,7 @@ impl Db {
         let committed = self.finish_successes(instance, finishes).await?;
         let mut answers = Vec::with_capacity(finishes.len());
         for finish in finishes {
-            answers.push(if committed.binary_search(&finish.id).is_ok() {
+            answers.push(if committed.binary_search(&(finish.id, finish.claim_no)).is_ok() {
                 Finished::Committed { status: crate::domain::Status::Succeeded }
             } else {
                 self.finish_one(instance, actor, finish).await?
@@ -70,12 +70,13 @@ impl Db {
         Ok(answers)
     }
 
-    /// Returns the ids that were committed, in ascending order.
+    /// Returns the claims that were committed, in ascending order. By claim and not by id alone: a batch may hold
+    /// an old claim of a task beside its current one.
     async fn finish_successes(
         &self,
         instance: InstanceId,
         finishes: &[Finish],
-    ) -> Result<Vec<TaskId>, DbError> {
+    ) -> Result<Vec<(TaskId, i64)>, DbError> {
         let mut successes: Vec<(&Finish, &TextCounts, Option<String>)> = finishes
             .iter()
             .filter_map(|finish| match &finish.end {
@@ -112,8 +113,11 @@ impl Db {
                 ],
             )
             .await?;
-        let mut committed =
-            rows.iter().map(|row| get(row, "id", "a finish").map(TaskId)).collect::<Result<Vec<_>, _>>()?;
+        let what = "a finish";
+        let mut committed = rows
+            .iter()
+            .map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?)))
+            .collect::<Result<Vec<_>, DbError>>()?;
         committed.sort_unstable();
         Ok(committed)
     }

@@ -34,13 +34,14 @@ impl Db {
     /// `Schema` if it is newer than this program; `Refused` if the role may not; else as [`DbError`] says. After an
     /// error nothing was changed, but where it is `Unknown`: then running it again finds out.
     pub async fn migrate(&self) -> Result<Migrated, DbError> {
-        let mut session = self.inner.operator.acquire().await?;
         // Read first: a role that may only use the tables must be able to start when there is nothing to do.
         if let Ok(version) = self.schema_version().await
             && version == VERSION
         {
             return Ok(Migrated { from: version, to: version });
         }
+        // Taken only now: a pool of one would wait for itself.
+        let mut session = self.inner.operator.acquire().await?;
         let schema = &self.inner.schema;
         let sent = |error: tokio_postgres::Error| classify(&error, Effect::Read);
         let transaction = session.client().transaction().await.map_err(sent)?;
@@ -61,6 +62,7 @@ impl Db {
         // in an aborted transaction fails, so this one is the proof that the commit can only be a commit.
         transaction.batch_execute("SELECT 1").await.map_err(sent)?;
         transaction.commit().await.map_err(|error| classify(&error, Effect::Write))?;
+        session.settled();
         Ok(Migrated { from, to: VERSION })
     }
 

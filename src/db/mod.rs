@@ -158,12 +158,9 @@ impl Db {
     pub async fn prepare_check(&self, statement: Statement) -> Result<(), DbError> {
         let mut session = self.inner.operator.acquire().await?;
         let text = sql::render(statement.text, &self.inner.schema);
-        session
-            .client()
-            .prepare(&text)
-            .await
-            .map(drop)
-            .map_err(|error| error::classify(&error, sql::Effect::Read))
+        let answer = session.client().prepare(&text).await.map(drop);
+        session.settled();
+        answer.map_err(|error| error::classify(&error, sql::Effect::Read))
     }
 
     /// Closes both pools; calls that are under way still end.

@@ -191,17 +191,29 @@ pub struct Session {
     /// Present until the session is dropped.
     object: Option<Object>,
     pool: Pool,
-    /// Something was sent whose answer has not been read to its end.
+    /// Something was, or may have been, sent whose answer has not been read to its end.
     unfinished: bool,
 }
 
 impl Session {
-    /// The driver's client, for what has no statement file: migrations, LISTEN, tests. Whoever uses it reads
-    /// each answer to its end.
+    /// The driver's client, for what has no statement file: migrations, the lab, tests. What was done with it is
+    /// not known here, so its connection is thrown away with the session unless [`Self::settled`] was said
+    /// afterwards: a stream may outlive the session with rows still unread, a transaction may be open.
     ///
     /// # Panics
     /// Never: the connection is there until the session is dropped.
     pub fn client(&mut self) -> &mut deadpool_postgres::ClientWrapper {
+        self.unfinished = true;
+        self.wrapper()
+    }
+
+    /// Says that every answer on [`Self::client`] was read to its end and no transaction is open, so that the
+    /// connection may go back to the pool.
+    pub fn settled(&mut self) {
+        self.unfinished = false;
+    }
+
+    fn wrapper(&mut self) -> &mut deadpool_postgres::ClientWrapper {
         self.object.as_mut().expect("present until dropped")
     }
 
@@ -215,22 +227,22 @@ impl Session {
         statement: Statement,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, DbError> {
-        if self.client().is_closed() {
+        if self.wrapper().is_closed() {
             return Err(DbError::not_sent("the connection was lost before the statement was sent"));
         }
         let started = Instant::now();
         let within = self.pool.limits.statement + GRACE;
         let texts = self.pool.texts.clone();
-        self.unfinished = true;
-        let answer = timeout(within, self.client().query_typed(texts.of(statement), params)).await;
+        let settled = !std::mem::replace(&mut self.unfinished, true);
+        let answer = timeout(within, self.wrapper().query_typed(texts.of(statement), params)).await;
         let took = started.elapsed();
         let result = match answer {
             Ok(Ok(rows)) => {
-                self.unfinished = false;
+                self.unfinished = !settled;
                 Ok(rows)
             }
             Ok(Err(error)) => {
-                self.unfinished = error.as_db_error().is_none();
+                self.unfinished = !settled || error.as_db_error().is_none();
                 self.react(&error);
                 Err(classify(&error, statement.effect))
             }
@@ -260,7 +272,7 @@ impl Session {
     }
 
     async fn cancel_at_server(&mut self) {
-        let token = self.client().cancel_token();
+        let token = self.wrapper().cancel_token();
         // If the server cannot be reached there is nothing else to do: its own statement_timeout ends it.
         let _ = timeout(CANCEL_WITHIN, token.cancel_query(self.pool.connector.tls())).await;
     }

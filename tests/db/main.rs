@@ -7,5 +7,5 @@ mod claims;
 mod connections;
 mod decisions;
 mod finishes;
-mod lists;
+mod scene;
 mod statements;

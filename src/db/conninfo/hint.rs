@@ -1,6 +1,7 @@
 //! What to do when the server could not be reached with these settings.
 
 use std::error::Error;
+use std::io::ErrorKind;
 
 use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
@@ -32,6 +33,13 @@ impl ConnInfo {
                 "give a password for {:?}: in ~/.pgpass, PGPASSWORD or the address",
                 self.user()
             ));
+        }
+        if let Some(kind) = io_kind(error)
+            && matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound)
+        {
+            return Some(
+                "nobody listens there: is the server running, and are host and port right?".to_owned(),
+            );
         }
         let state = error.code()?;
         if *state == SqlState::INVALID_PASSWORD {
@@ -79,6 +87,10 @@ impl ConnInfo {
 
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| (*error).source())
+}
+
+fn io_kind(error: &tokio_postgres::Error) -> Option<ErrorKind> {
+    chain(error).find_map(|error| error.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
 }
 
 /// The certificate's fault inside the driver's error. An `io::Error` does not give its cargo as its source,

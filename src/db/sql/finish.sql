@@ -4,10 +4,12 @@
 -- $8 text output, $9 text error, $10 seconds until a retry, $11 text actor, $12 uuid operation id.
 -- One row if the task exists: `changed` tells whether this statement ended the claim, `own` whether this same
 -- finish had been committed before; then the row's state and claim number. Zero rows: no such task.
+-- A success leaves no event: it is known again by its claim and by its very result in the row. Another end of the
+-- same claim is not.
 -- Index: the primary key. `cur` locks the row and reads it as its last writer left it; what is decided from it
 -- cannot change before this statement ends.
 WITH cur AS MATERIALIZED (
-    SELECT id, status, claim_no, claimed_by, attempt, max_attempts, cancel_requested
+    SELECT id, status, claim_no, claimed_by, attempt, max_attempts, cancel_requested, words, bytes, runes, output
     FROM {schema}.tasks WHERE id = $2 FOR NO KEY UPDATE
 ), upd AS (
     UPDATE {schema}.tasks AS t
@@ -44,7 +46,8 @@ WITH cur AS MATERIALIZED (
     FROM upd WHERE upd.status <> 'SUCCEEDED'
 )
 SELECT upd.id IS NOT NULL AS changed,
-       (cur.claimed_by = $1 AND cur.claim_no = $3 AND cur.status IN ('SUCCEEDED', 'FAILED', 'CANCELED'))
+       (cur.status = 'SUCCEEDED' AND cur.claimed_by = $1 AND cur.claim_no = $3 AND $4 AND cur.words = $5
+         AND cur.bytes = $6 AND cur.runes = $7 AND cur.output IS NOT DISTINCT FROM $8)
          OR EXISTS (SELECT FROM {schema}.events v WHERE v.operation_id = $12 AND v.task_id = $2) AS own,
        coalesce(upd.status, cur.status) AS status,
        cur.claim_no

@@ -1,8 +1,8 @@
 -- Commits successes of the instance $1: counts and final state in one statement.
 -- $1 uuid, then one array a column, in ascending order of id: $2 bigint[] ids, $3 bigint[] claim numbers,
 -- $4 bigint[] words, $5 bigint[] bytes, $6 bigint[] runes, $7 text[] outputs.
--- Returns the ids that it changed. An id that is missing was canceled meanwhile, or its claim is no longer
--- current: `finish.sql` tells which.
+-- Returns the claims that it ended, each by id and claim number. One that is missing was canceled meanwhile, or
+-- is no longer current: `finish.sql` tells which.
 -- Index: the primary key.
 UPDATE {schema}.tasks AS t
 SET status = 'SUCCEEDED',
@@ -20,4 +20,4 @@ WHERE t.id = f.id
   AND t.claimed_by = $1
   AND t.claim_no = f.claim_no
   AND NOT t.cancel_requested
-RETURNING t.id
+RETURNING t.id, t.claim_no

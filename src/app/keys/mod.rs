@@ -1,0 +1,11 @@
+//! One table of keys drives behaviour, footer, help and `docs/keys.md`.
+
+mod docs;
+mod key;
+mod keymap;
+mod table;
+
+pub use docs::markdown;
+pub use key::{Key, KeyCode, UnknownKey};
+pub use keymap::{Keymap, KeymapError};
+pub use table::{Action, Entry, Gravity, Layer, TABLE, entry};
