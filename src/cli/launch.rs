@@ -7,10 +7,12 @@ use std::sync::mpsc::Receiver;
 
 use super::exit::{Exit, Failure};
 use super::open::Session;
-use crate::config::{LogFormat, WorkerSettings};
+use crate::config::{Analyser, LogFormat, WorkerSettings};
 use crate::db::Access;
 use crate::domain::Name;
+use crate::headless::{self, Signals};
 use crate::logging::LogLine;
+use crate::worker::{AnalyserKind, Cancels, Config};
 
 /// Whether this run made what it found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,33 @@ pub struct Launch {
     pub first_start: FirstStart,
 }
 
+impl Launch {
+    /// What the worker floor is told; `kind` is `console` or `headless`.
+    pub fn worker_config(&self, kind: &'static str) -> Config {
+        let told = &self.workers;
+        Config {
+            queues: told.queues.clone(),
+            tenant: self.tenant.clone(),
+            workers: told.slots,
+            batch: told.batch,
+            poll: told.poll,
+            lease: told.lease,
+            grace: told.grace,
+            task_timeout: told.task_timeout,
+            work_delay: Some(told.work_delay).filter(|delay| !delay.is_zero()),
+            cancels: if told.heeds_cancel { Cancels::Heeded } else { Cancels::Ignored },
+            analyser: match &told.analyser {
+                Analyser::TextStats => AnalyserKind::TextStats,
+                Analyser::Command { line } => AnalyserKind::Command { line: line.clone() },
+            },
+            host: self.host.clone(),
+            operator: self.operator.clone(),
+            kind,
+            ..Config::default()
+        }
+    }
+}
+
 /// Opens the console.
 ///
 /// # Errors
@@ -61,11 +90,17 @@ pub(super) async fn console(launch: Launch) -> Result<Exit, Failure> {
     Err(Failure::unexpected("this build has no console yet"))
 }
 
-/// Works without a terminal.
+/// Works without a terminal until a signal.
 ///
 /// # Errors
-/// This build has no workers yet.
-pub(super) async fn headless(launch: Launch) -> Result<Exit, Failure> {
+/// The configuration asks for an analyser that cannot be.
+pub(super) async fn headless(launch: Launch, signals: Signals) -> Result<Exit, Failure> {
+    let config = launch.worker_config("headless");
+    let ended = headless::run(launch.session.db.clone(), config, signals).await;
     launch.session.close().await;
-    Err(Failure::unexpected("this build has no workers yet"))
+    match ended {
+        Ok(headless::Exit::Clean) => Ok(Exit::Done),
+        Ok(headless::Exit::Left { .. }) => Ok(Exit::Unexpected),
+        Err(error) => Err(Failure::unexpected(format!("{error:#}"))),
+    }
 }
