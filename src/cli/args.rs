@@ -42,9 +42,14 @@ pub struct Cli {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct SettingsArgs {
-    /// The database: postgresql://user@host/name, or host=… dbname=… [default: DATABASE_URL, PG* variables, the
-    /// configuration file, else a private server]
-    #[arg(long, global = true, value_name = "URL")]
+    /// The database.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help = "The database: postgresql://user@host/name, or host=… dbname=… [default: DATABASE_URL, PG* variables, \
+            the configuration file, else a private server]"
+    )]
     pub database_url: Option<String>,
     /// The schema with Taskdeck's tables [default: taskdeck]
     #[arg(long, global = true, value_name = "NAME")]

@@ -1,5 +1,6 @@
 //! `taskdeck list`: a page of tasks, newest first.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -116,7 +117,8 @@ fn text(call: &Call, page: &Page) -> String {
     let mut text =
         if page.rows.is_empty() { "no tasks\n".to_owned() } else { table(page).render(call.output) };
     if let Some(before) = page.next_before {
-        text.push_str(&format!("\nmore: --before {before}\n"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "\nmore: --before {before}");
     }
     text
 }
