@@ -86,7 +86,24 @@ impl Db {
     /// # Errors
     /// `Unavailable` if the database could not be asked.
     pub async fn claimed(&self, instance: InstanceId) -> Result<Vec<Claimed>, DbError> {
-        let rows = self.inner.workers.query(CLAIMED, &[(&instance.0, Type::UUID)]).await?;
+        self.claimed_besides(instance, &[]).await
+    }
+
+    /// What `instance` holds besides the tasks in `known`.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database could not be asked.
+    pub async fn claimed_besides(
+        &self,
+        instance: InstanceId,
+        known: &[TaskId],
+    ) -> Result<Vec<Claimed>, DbError> {
+        let known: Vec<i64> = known.iter().map(|id| id.0).collect();
+        let rows = self
+            .inner
+            .workers
+            .query(CLAIMED, &[(&instance.0, Type::UUID), (&known, Type::INT8_ARRAY)])
+            .await?;
         rows.iter().map(claimed).collect()
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod conninfo;
 
+mod checkup;
 mod claim;
 mod connect;
 mod decide;
@@ -27,6 +28,7 @@ mod tasks;
 
 use std::sync::Arc;
 
+pub use checkup::{NeededTo, Privilege, ServerFacts};
 pub use claim::{ClaimRequest, Claimed};
 pub use connect::Access;
 pub use error::{DbError, Retry, Trouble};

@@ -107,6 +107,10 @@ statements! {
     LOCK_WAITS = Read "lock_waits";
     /// See `schema_version.sql`.
     SCHEMA_VERSION = Read "schema_version";
+    /// See `privileges.sql`.
+    PRIVILEGES = Read "privileges";
+    /// See `server_facts.sql`.
+    SERVER_FACTS = Read "server_facts";
 }
 
 /// The columns that make a task, of `t` (the row), `x` (its text) and `w` (its worker).

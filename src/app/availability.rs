@@ -1,0 +1,172 @@
+//! Whether an act can be done now, and why not: the one answer that footer, help and the keys themselves use.
+
+use super::acts::Phase;
+use super::footer::Availability;
+use super::keys::Action;
+use super::list::SeenRow;
+use super::overlay::Overlay;
+use super::question::AskedFrom;
+use super::state::{Access, Pane, Screen, State};
+use crate::domain::observed::Listed;
+use crate::domain::{DecisionKind, Status};
+
+/// The decision that an act makes, if it makes one.
+pub const fn decision(action: Action) -> Option<DecisionKind> {
+    match action {
+        Action::Cancel => Some(DecisionKind::Cancel),
+        Action::Requeue => Some(DecisionKind::Requeue),
+        Action::Approve => Some(DecisionKind::Approve),
+        Action::Reject => Some(DecisionKind::Reject),
+        _ => None,
+    }
+}
+
+/// The rows that an act would be about now, each as it is on screen, and where they are on screen.
+///
+/// # Errors
+/// Says why there are none.
+pub fn subjects(state: &State) -> Result<(Vec<SeenRow>, AskedFrom), String> {
+    if let Some(Overlay::Conflict) = state.below_help() {
+        let row = state.conflicts.front().and_then(super::conflict::Conflict::row_under_cursor);
+        return row
+            .map(|seen| (vec![seen], AskedFrom::Conflict))
+            .ok_or_else(|| "there is no such row".to_owned());
+    }
+    if state.screen != Screen::Tasks {
+        return Err("acts on tasks are on screen 1".to_owned());
+    }
+    match state.pane {
+        Pane::Detail => match (state.detail.task(), state.detail.target) {
+            (Some(task), _) => Ok((vec![SeenRow::from(task)], AskedFrom::Detail)),
+            (None, Some(id)) if state.detail.current().is_some() => {
+                Err(format!("there is no task {id} for this tenant"))
+            }
+            (None, Some(id)) => Err(format!("{id} has not been read, so nothing can be done to it yet")),
+            (None, None) => Err("no task is shown here".to_owned()),
+        },
+        Pane::List if !state.list.marks.is_empty() => {
+            Ok((state.list.marks.values().copied().collect(), AskedFrom::List))
+        }
+        Pane::List => match state.list.under_cursor().and_then(Listed::task) {
+            Some(task) => Ok((vec![SeenRow::from(task)], AskedFrom::List)),
+            None => Err(state.no_row()),
+        },
+    }
+}
+
+/// The state that the row will have, or why the act is not possible in the state in which it was seen.
+///
+/// # Errors
+/// Says which states the act is for.
+pub fn possible(kind: DecisionKind, seen: SeenRow) -> Result<Status, String> {
+    if kind == DecisionKind::Cancel && seen.cancel_requested {
+        return Err("already requested; it stays RUNNING until its analyser has returned".to_owned());
+    }
+    kind.leads_to(seen.status).ok_or_else(|| {
+        let from: Vec<_> = Status::ALL
+            .into_iter()
+            .filter(|from| kind.leads_to(*from).is_some())
+            .map(Status::as_str)
+            .collect();
+        format!("{} is {}; {kind} is for {}", seen.id, seen.status, from.join(", "))
+    })
+}
+
+impl State {
+    /// Why nothing may be decided in this session, if so.
+    pub fn decide_denied(&self) -> Option<String> {
+        match &self.session.access {
+            Access::ReadOnly { reason } => Some(format!("read-only: {reason}")),
+            Access::ReadWrite => self.session.decide_denied.clone(),
+        }
+    }
+
+    /// Why nothing may be submitted in this session, if so.
+    pub fn submit_denied(&self) -> Option<String> {
+        match &self.session.access {
+            Access::ReadOnly { reason } => Some(format!("read-only: {reason}")),
+            Access::ReadWrite => self.session.submit_denied.clone(),
+        }
+    }
+}
+
+/// Whether `action` can be done now.
+pub fn availability(state: &State, action: Action) -> Availability {
+    match refusal(state, action) {
+        None => Availability::Enabled,
+        Some(reason) => Availability::Disabled { reason },
+    }
+}
+
+/// Why `action` cannot be done now, if so.
+pub(super) fn refusal(state: &State, action: Action) -> Option<String> {
+    if let Some(kind) = decision(action) {
+        return decision_refusal(state, kind);
+    }
+    let on_tasks = state.screen == Screen::Tasks;
+    match action {
+        Action::NewTask => state.submit_denied(),
+        Action::Race => {
+            Some("this version has no race screen; `taskdeck lab` is not part of it either".to_owned())
+        }
+        Action::Screen4 => Some("this version has no race screen".to_owned()),
+        Action::DrainInstance if state.screen == Screen::Workers => Some(
+            "draining another instance is not in this version: send SIGTERM to its process; q ends this one"
+                .to_owned(),
+        ),
+        Action::DrainInstance => Some("d is for an instance on screen 2".to_owned()),
+        Action::Mark | Action::MarkAll | Action::FilterStates | Action::FilterTenant if !on_tasks => {
+            Some("marks and filters are for the list on screen 1".to_owned())
+        }
+        Action::Mark | Action::MarkAll if state.pane == Pane::Detail => {
+            Some("marks are for the list; Esc goes back to it".to_owned())
+        }
+        Action::Mark => state.list.under_cursor().and_then(Listed::task).is_none().then(|| state.no_row()),
+        Action::Copy | Action::EditInput if !on_tasks => Some("there is no input on this screen".to_owned()),
+        Action::Copy | Action::EditInput => input(state).err(),
+        Action::Search if matches!(state.screen, Screen::Workers | Screen::Database) => {
+            Some("everything is on this screen; / searches tasks on 1 and the log on 5".to_owned())
+        }
+        Action::NextPane | Action::PreviousPane | Action::Left | Action::Right if !on_tasks => {
+            Some("this screen has one pane".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn decision_refusal(state: &State, kind: DecisionKind) -> Option<String> {
+    if let Some(denied) = state.decide_denied() {
+        return Some(denied);
+    }
+    match subjects(state) {
+        Err(why) => Some(why),
+        Ok((rows, _)) => match rows.as_slice() {
+            [row] => busy(state, *row).or_else(|| possible(kind, *row).err()),
+            rows if rows.iter().all(|row| possible(kind, *row).is_err()) => {
+                Some(format!("{kind} is possible for none of the {} marked tasks", rows.len()))
+            }
+            _ => None,
+        },
+    }
+}
+
+fn busy(state: &State, row: SeenRow) -> Option<String> {
+    let act = state.acts.on(row.id).filter(|act| act.phase != Phase::Unresolved)?;
+    Some(format!("already asking: {} of {} is not answered yet", act.kind, row.id))
+}
+
+/// The whole input of the task that is pointed at.
+///
+/// # Errors
+/// Says why it is not known.
+pub(super) fn input(state: &State) -> Result<(crate::domain::TaskId, &str), String> {
+    let id = match state.pane {
+        Pane::Detail => state.detail.target.ok_or("no task is shown here")?,
+        Pane::List => state.list.under_cursor().map(Listed::id).ok_or_else(|| state.no_row())?,
+    };
+    let read = state.detail.task().filter(|task| task.id == id).or_else(|| state.list.task(id));
+    match read {
+        Some(task) if !task.input_is_cut() => Ok((id, &task.input)),
+        _ => Err(format!("the whole input of {id} has not been read yet; try again in a moment")),
+    }
+}

@@ -1,0 +1,321 @@
+//! What happens to the console: keys, answers, reports, time. Plain comparable data.
+
+use jiff::Timestamp;
+
+use super::effect::RequestId;
+use super::keys::Key;
+use super::log::Level;
+use crate::domain::observed::{Health, LocalWorkers, Overview, Page, PoolFigures, StatementFigures};
+use crate::domain::outcome::{Decided, Submitted, TaskHistory};
+use crate::domain::{Instance, Status, TaskId};
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// A key was pressed (or repeats); never a release.
+    Key(Key),
+    /// Text was pasted; it is never keys.
+    Paste(String),
+    /// The terminal has a new size.
+    Resize {
+        /// Columns.
+        width: u16,
+        /// Lines.
+        height: u16,
+    },
+    /// The last frame had room for so much; sent only where it differs from what the console assumed.
+    Viewport(Viewport),
+    /// Something on screen was clicked.
+    Clicked(Target),
+    /// Time passed. [`super::refresh::next_wake`] says when the next one is wanted.
+    Tick,
+    /// Something changed in the database (NOTIFY): read soon.
+    Wake,
+    /// A page of tasks arrived.
+    ListLoaded {
+        /// The question's generation.
+        generation: u64,
+        /// The answer.
+        page: Page,
+    },
+    /// A page of tasks could not be read.
+    ListFailed {
+        /// The question's generation.
+        generation: u64,
+        /// Why.
+        failure: ReadFailure,
+    },
+    /// Tallies and rates arrived.
+    OverviewLoaded(Overview),
+    /// They could not be read.
+    OverviewFailed(ReadFailure),
+    /// One task arrived, or the database said that there is none.
+    DetailLoaded {
+        /// Which was asked for.
+        id: TaskId,
+        /// The database's clock when it was read.
+        read_at: Timestamp,
+        /// The task with its events; none: no such row for this tenant.
+        found: Option<TaskHistory>,
+    },
+    /// One task could not be read, which says nothing about whether it exists.
+    DetailFailed {
+        /// Which was asked for.
+        id: TaskId,
+        /// Why.
+        failure: ReadFailure,
+    },
+    /// The processes arrived.
+    InstancesLoaded(Vec<Instance>),
+    /// They could not be read.
+    InstancesFailed(ReadFailure),
+    /// The server's health arrived.
+    HealthLoaded(Box<Health>),
+    /// It could not be read.
+    HealthFailed(ReadFailure),
+    /// This process's own pools and statements.
+    FiguresLoaded {
+        /// Its pools.
+        pools: Vec<PoolFigures>,
+        /// Its statements.
+        statements: Vec<StatementFigures>,
+    },
+    /// This process's workers as they are now; sent when something about them changed and at least once a
+    /// second. Never sent where this process has no workers.
+    Local(LocalWorkers),
+    /// Workers did something worth a line in the log.
+    Workers {
+        /// What, oldest first.
+        events: Vec<WorkerEvent>,
+        /// How many more there were that the channel had no room for.
+        missed: u64,
+    },
+    /// A decision's answer. `WriteFailure::Unknown` is not the last one: another follows.
+    Decided {
+        /// Which.
+        request: RequestId,
+        /// What became of it.
+        result: Result<Decided, WriteFailure>,
+    },
+    /// A submit's answer. `WriteFailure::Unknown` is not the last one: another follows.
+    Submitted {
+        /// Which.
+        request: RequestId,
+        /// What became of it.
+        result: Result<Box<Submitted>, WriteFailure>,
+    },
+    /// What became of a file's lines or of the samples.
+    LinesSubmitted {
+        /// Which.
+        request: RequestId,
+        /// What became of them.
+        result: Result<LinesReport, WriteFailure>,
+    },
+    /// The root learned something about the connection by another way than a read.
+    Link(LinkReport),
+    /// Something to tell the operator; it goes to the log too.
+    Notice {
+        /// How grave it is.
+        level: Level,
+        /// One line.
+        text: String,
+    },
+    /// A line of the program's own log, for screen 5 only.
+    LogLine {
+        /// How grave it is.
+        level: Level,
+        /// One line.
+        text: String,
+    },
+    /// The process got a signal.
+    Signal(Signal),
+    /// The process was continued after a suspend.
+    Continued,
+    /// What became of a copy.
+    ClipboardDone(Result<usize, String>),
+    /// The editor or pager has ended.
+    EditorDone(Result<(), String>),
+}
+
+/// How many lines there were for what scrolls; no rows: it was not drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    /// Rows of the list (or table, or log) of the screen.
+    pub list_rows: usize,
+    /// Lines of the detail pane.
+    pub detail_rows: usize,
+    /// Lines that its content takes once it is laid out.
+    pub detail_lines: usize,
+    /// Lines of what an overlay scrolls (help, whole input).
+    pub overlay_rows: usize,
+    /// Lines that its content takes once it is laid out.
+    pub overlay_lines: usize,
+}
+
+/// What was clicked, as the frame that was drawn tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A screen's tab.
+    Screen(super::state::Screen),
+    /// A task's row.
+    Task(TaskId),
+    /// An instance's row, by its place in the list.
+    Instance(usize),
+    /// The detail pane.
+    Detail,
+    /// The wheel, in lines; negative is up.
+    Wheel(i32),
+}
+
+/// Why nothing could be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadFailure {
+    /// Whether the link is at fault.
+    pub cause: FailureCause,
+    /// What happened.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// Where a read failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureCause {
+    /// The database did not answer: no connection, or its deadline passed.
+    NoAnswer,
+    /// The database answered and refused: a privilege, a missing table.
+    Refused,
+}
+
+/// Why a write has no outcome of the kind that it asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteFailure {
+    /// Certainly not applied.
+    Unavailable {
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// It was sent and no answer came; the root is still finding out, and another answer follows.
+    Unknown {
+        /// What happened.
+        message: String,
+    },
+    /// It was sent, no answer came, and what became of it could not be found out in time. The last answer.
+    Unresolved {
+        /// What happened.
+        message: String,
+        /// How to find out.
+        hint: Option<String>,
+    },
+    /// Not allowed; certainly not applied.
+    Refused {
+        /// For how long that is so.
+        why: RefusedWhy,
+        /// What happened.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// The input was refused before it reached the database.
+    BadInput {
+        /// What is wrong, with the field's name.
+        message: String,
+    },
+}
+
+/// What a refusal is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusedWhy {
+    /// The role or mode may not do such acts at all.
+    Privilege,
+    /// A rule about this row (four eyes).
+    Rule,
+}
+
+/// What became of a file's lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinesReport {
+    /// How many are in the table now.
+    pub submitted: u64,
+    /// Lines that were refused, by number from 1, with the reason.
+    pub refused: Vec<(u64, String)>,
+}
+
+/// What the root learned about the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkReport {
+    /// A connection was made again.
+    Up,
+    /// A connection was lost.
+    Down {
+        /// What happened.
+        message: String,
+    },
+    /// The listening connection works: changes are told at once.
+    Listening,
+    /// It does not: changes are seen at the next poll.
+    Polling {
+        /// Why.
+        reason: String,
+    },
+    /// Which server this is, once known: `PostgreSQL 15.18 primary`.
+    Server {
+        /// In words.
+        server: String,
+    },
+}
+
+/// A signal that the process got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM: drain, then cancel.
+    Terminate,
+    /// SIGHUP or a terminal that is gone: drain and end without a screen.
+    Hangup,
+    /// SIGINT: as Ctrl-C.
+    Interrupt,
+}
+
+/// What a worker did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerEvent {
+    /// A slot began a task.
+    Started {
+        /// The task.
+        id: TaskId,
+        /// The claim under which it runs.
+        claim_no: i64,
+        /// The slot, from 1.
+        slot: usize,
+    },
+    /// A finish was committed.
+    Finished {
+        /// The task.
+        id: TaskId,
+        /// The state that the row now has.
+        status: Status,
+        /// The reason, where the attempt failed.
+        error: Option<String>,
+    },
+    /// A finish came too late: the claim was no longer current and nothing was changed.
+    LeaseLost {
+        /// The task.
+        id: TaskId,
+    },
+    /// This instance recovered a task of another that was lost.
+    Recovered {
+        /// The task.
+        id: TaskId,
+        /// The state that the row now has.
+        status: Status,
+        /// The instance that was lost, as `host:pid`.
+        from: String,
+    },
+    /// Something went wrong that is not one task's failure.
+    Trouble {
+        /// What.
+        message: String,
+    },
+}

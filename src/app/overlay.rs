@@ -1,0 +1,71 @@
+//! What can lie over a screen.
+
+use super::editor::Editor;
+use super::question::Question;
+use crate::domain::{Status, TaskId};
+
+/// Something over the screen that gets the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Overlay {
+    /// The sample texts that a first start offers: `y` or `n`.
+    FirstStart,
+    /// A decision to confirm.
+    Question(Question),
+    /// Lines of a file to confirm.
+    SubmitLines {
+        /// The file, as it was typed.
+        path: String,
+    },
+    /// The first of [`super::State::conflicts`].
+    Conflict,
+    /// The editor of [`super::State::submit`].
+    Submit,
+    /// A text was not submitted and the program is to end: `y` loses it, `n` stays.
+    Unsent,
+    /// The shutdown question or its progress; [`super::State::shutdown`] tells which.
+    Shutdown,
+    /// The line in which a command is typed.
+    Command {
+        /// What was typed.
+        line: Editor,
+        /// Which completion Tab chose last.
+        chosen: Option<usize>,
+        /// What was typed before Tab, while completions are walked through.
+        typed: String,
+        /// Which earlier command is shown; 0 is the latest.
+        recalled: Option<usize>,
+    },
+    /// The line in which a search is typed.
+    Search {
+        /// What was typed.
+        line: Editor,
+    },
+    /// The line in which a tenant is typed; empty means all.
+    Tenant {
+        /// What was typed.
+        line: Editor,
+        /// What is wrong with it.
+        problem: Option<String>,
+    },
+    /// The states to choose from.
+    States {
+        /// Which line the cursor is on, in [`Status::ALL`].
+        cursor: usize,
+        /// Which are chosen; empty means all.
+        chosen: Vec<Status>,
+    },
+    /// What every key does; [`super::help::help`] has the lines.
+    Help {
+        /// The first visible line.
+        scroll: usize,
+    },
+    /// A whole input.
+    Input {
+        /// Of which task.
+        id: TaskId,
+        /// The text, as it was read.
+        text: String,
+        /// The first visible line, in lines of the text after wrapping by the view.
+        scroll: usize,
+    },
+}

@@ -1,0 +1,203 @@
+//! A console for tests: messages in, effects out, at times that the test chooses.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::effect::{Effect, Read, RequestId};
+use super::keys::{Key, KeyCode, Keymap};
+use super::message::Message;
+use super::state::{Access, FirstStart, Session, Setup, State};
+use super::update;
+use crate::domain::observed::{Filter, Listed, LocalWorkers, Overview, Page, SlotRun, Tallies};
+use crate::domain::outcome::{Decided, TaskHistory, Verdict};
+use crate::domain::{
+    DecisionKind, InstanceId, InstanceState, LastChange, Name, Seen, Status, Task, TaskId, TextCounts,
+};
+
+pub(super) struct Console {
+    pub(super) state: State,
+    pub(super) now: Duration,
+}
+
+pub(super) fn setup() -> Setup {
+    Setup {
+        session: Session {
+            database: "app@db1/jobs".into(),
+            database_short: "db1/jobs".into(),
+            server: None,
+            operator: "alice".into(),
+            access: Access::ReadWrite,
+            decide_denied: None,
+            submit_denied: None,
+            workers: 2,
+            grace: Duration::from_secs(30),
+            max_input_bytes: 1000,
+            tenant: Name::default_name(),
+            queue: Name::default_name(),
+            max_attempts: 3,
+        },
+        keymap: Keymap::default(),
+        filter: Filter::default(),
+        first_start: FirstStart::No,
+    }
+}
+
+impl Console {
+    pub(super) fn new() -> Self {
+        Self { state: State::new(setup()), now: Duration::ZERO }
+    }
+
+    /// A console that has read this page and an overview.
+    pub(super) fn with(page: Page) -> Self {
+        let mut console = Self::new();
+        console.send(Message::Tick);
+        console.send(Message::OverviewLoaded(overview()));
+        console.load(page);
+        console
+    }
+
+    pub(super) fn at(&mut self, seconds: f64) -> &mut Self {
+        self.now = Duration::from_secs_f64(seconds);
+        self
+    }
+
+    pub(super) fn send(&mut self, message: Message) -> Vec<Effect> {
+        update(&mut self.state, self.now, message)
+    }
+
+    pub(super) fn load(&mut self, page: Page) -> Vec<Effect> {
+        self.send(Message::ListLoaded { generation: self.state.list.generation, page })
+    }
+
+    /// Presses keys as they are named, with enough time between them not to be a key held down. Reads are left
+    /// out of what comes back.
+    pub(super) fn press(&mut self, keys: &str) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for key in keys.split(' ') {
+            self.now += Duration::from_millis(800);
+            let key: Key = key.parse().expect(key);
+            effects.extend(self.send(Message::Key(key)));
+        }
+        effects.retain(|effect| !matches!(effect, Effect::Read(_)));
+        effects
+    }
+
+    pub(super) fn notice(&self) -> &str {
+        self.state.notice.as_ref().map_or("", |notice| &notice.text)
+    }
+
+    pub(super) fn decided(
+        &mut self,
+        request: u64,
+        kind: DecisionKind,
+        rows: Vec<(i64, Verdict)>,
+    ) -> Vec<Effect> {
+        let rows = rows.into_iter().map(|(id, verdict)| (TaskId(id), verdict)).collect();
+        let result = Ok(Decided { kind, rows, resolved_from_unknown: false, retries: 0 });
+        self.send(Message::Decided { request: RequestId(request), result })
+    }
+}
+
+pub(super) fn reads(effects: &[Effect]) -> Vec<&Read> {
+    effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Read(read) => Some(read),
+            _ => None,
+        })
+        .collect()
+}
+
+pub(super) fn clock(second: i64) -> Timestamp {
+    Timestamp::from_second(1_790_000_000 + second).expect("in range")
+}
+
+pub(super) fn task(id: i64) -> Task {
+    Task {
+        id: TaskId(id),
+        tenant: "default".into(),
+        queue: "default".into(),
+        status: Status::Queued,
+        version: 0,
+        attempt: 0,
+        max_attempts: 3,
+        claim_no: 0,
+        claimed_by: None,
+        worker: None,
+        cancel_requested: false,
+        priority: 0,
+        input: "hello".into(),
+        input_bytes: 5,
+        counts: TextCounts::default(),
+        output: None,
+        error: None,
+        created_at: clock(-60),
+        scheduled_at: clock(-60),
+        started_at: None,
+        finished_at: None,
+    }
+}
+
+pub(super) fn seen(id: i64, version: i64) -> Seen {
+    Seen { id: TaskId(id), version }
+}
+
+pub(super) fn page(tasks: impl IntoIterator<Item = Task>) -> Page {
+    let mut rows: Vec<_> = tasks.into_iter().map(|task| Listed::Task(Box::new(task))).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.id()));
+    Page { rows, next_before: None, read_at: clock(0) }
+}
+
+pub(super) fn history(task: Task) -> TaskHistory {
+    TaskHistory { task, events: Vec::new() }
+}
+
+pub(super) fn overview() -> Overview {
+    Overview {
+        read_at: clock(0),
+        tallies: Tallies::default(),
+        oldest_due: None,
+        done_per_s: 1.0,
+        failed_per_min: 0.0,
+        alive_instances: 1,
+        lost_instances: 0,
+    }
+}
+
+pub(super) fn local(state: InstanceState, running: &[i64]) -> LocalWorkers {
+    LocalWorkers {
+        instance: InstanceId(uuid::Uuid::nil()),
+        state,
+        slots: 2,
+        running: running
+            .iter()
+            .enumerate()
+            .map(|(at, id)| SlotRun {
+                slot: at + 1,
+                id: TaskId(*id),
+                claim_no: 1,
+                for_: Duration::from_secs(16),
+                doing: "counting".into(),
+                cancel_requested: false,
+                finishing: false,
+            })
+            .collect(),
+        buffered: 0,
+        lease_left: Duration::from_secs(27),
+        trouble: None,
+    }
+}
+
+pub(super) fn change(actor: &str, movement: &str, version_after: i64, reason: Option<&str>) -> LastChange {
+    LastChange {
+        actor: actor.into(),
+        movement: movement.into(),
+        at: clock(-2),
+        ago_ms: 2_000,
+        version_after,
+        reason: reason.map(str::to_owned),
+    }
+}
+
+pub(super) const ESC: Key = Key::plain(KeyCode::Esc);

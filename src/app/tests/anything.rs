@@ -1,0 +1,283 @@
+//! Whatever comes in, in whatever order: no panic, no write without its answer, no version that was not on
+//! screen, and a way out.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::super::testing::{Console, ESC, change, clock, history, local, overview, page, setup, task};
+use crate::app::keys::{Key, KeyCode};
+use crate::app::list::Cursor;
+use crate::app::message::{
+    FailureCause, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent, WriteFailure,
+};
+use crate::app::overlay::Overlay;
+use crate::app::question::Standing;
+use crate::app::state::{FirstStart, Screen};
+use crate::app::{Effect, RequestId, Setup, State, footer, header, help};
+use crate::domain::outcome::{Decided, Submitted, Verdict};
+use crate::domain::{DecisionKind, InstanceState, Status, Task, TaskId};
+
+fn any_task() -> impl Strategy<Value = Task> {
+    (1_i64..12, 0_usize..7, 0_i64..4, any::<bool>()).prop_map(|(id, status, version, cancel_requested)| {
+        Task { status: Status::ALL[status], version, cancel_requested, ..task(id) }
+    })
+}
+
+fn any_key() -> impl Strategy<Value = Key> {
+    const CODES: [KeyCode; 13] = [
+        KeyCode::Enter,
+        KeyCode::Esc,
+        KeyCode::Tab,
+        KeyCode::Backspace,
+        KeyCode::Delete,
+        KeyCode::Up,
+        KeyCode::Down,
+        KeyCode::Left,
+        KeyCode::Right,
+        KeyCode::Home,
+        KeyCode::End,
+        KeyCode::PageUp,
+        KeyCode::PageDown,
+    ];
+    prop_oneof![
+        6 => prop::sample::select("cyrnaXxAyqde12345/ft:?ighGjk 7s".chars().collect::<Vec<_>>()).prop_map(Key::char),
+        3 => prop::sample::select(CODES.to_vec()).prop_map(Key::plain),
+        1 => prop::sample::select(vec!['s', 'r', 'l', 'z', 'c', 'w']).prop_map(Key::ctrl),
+        1 => (any::<char>(), any::<bool>(), any::<bool>(), any::<bool>())
+            .prop_map(|(c, ctrl, alt, shift)| Key { code: KeyCode::Char(c), ctrl, alt, shift }),
+    ]
+}
+
+fn any_failure() -> impl Strategy<Value = ReadFailure> {
+    prop::sample::select(vec![FailureCause::NoAnswer, FailureCause::Refused]).prop_map(|cause| ReadFailure {
+        cause,
+        message: "no".into(),
+        hint: None,
+    })
+}
+
+fn any_verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![
+        any_task().prop_map(|task| Verdict::Committed { task, version_before: 0 }),
+        any_task().prop_map(|task| Verdict::Conflict { task, last: Some(change("bob", "cancel", 1, None)) }),
+        Just(Verdict::NotFound),
+        any_task().prop_map(|task| Verdict::Held { task }),
+    ]
+}
+
+fn any_write_failure() -> impl Strategy<Value = WriteFailure> {
+    let message = || "no".to_owned();
+    prop::sample::select(vec![
+        WriteFailure::Unavailable { message: message(), hint: None },
+        WriteFailure::Unknown { message: message() },
+        WriteFailure::Unresolved { message: message(), hint: None },
+        WriteFailure::BadInput { message: message() },
+    ])
+}
+
+fn any_decided() -> impl Strategy<Value = Result<Decided, WriteFailure>> {
+    let rows = prop::collection::vec((1_i64..12, any_verdict()), 0..4);
+    let decided = (rows, 0_usize..4).prop_map(|(rows, kind)| Decided {
+        kind: DecisionKind::ALL[kind],
+        rows: rows.into_iter().map(|(id, verdict)| (TaskId(id), verdict)).collect(),
+        resolved_from_unknown: false,
+        retries: 0,
+    });
+    prop_oneof![2 => decided.prop_map(Ok), 1 => any_write_failure().prop_map(Err)]
+}
+
+fn any_local() -> impl Strategy<Value = Message> {
+    (0_usize..6, prop::collection::vec(1_i64..12, 0..3))
+        .prop_map(|(state, running)| Message::Local(local(InstanceState::ALL[state], &running)))
+}
+
+/// A message, or a page of the list, whose generation is that of the state.
+#[derive(Debug, Clone)]
+enum Event {
+    Send(Box<Message>),
+    Load(Vec<Task>, bool),
+    FailList(ReadFailure),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let messages = prop_oneof![
+        30 => any_key().prop_map(Message::Key),
+        2 => "[yqc\n\r\u{1b}\u{301} 7]{0,6}".prop_map(Message::Paste),
+        2 => (0_u16..200, 0_u16..60).prop_map(|(width, height)| Message::Resize { width, height }),
+        1 => (0_usize..30, 0_usize..30).prop_map(|(rows, lines)| Message::Viewport(Viewport {
+            list_rows: rows, detail_rows: rows, detail_lines: lines, overlay_rows: rows, overlay_lines: lines,
+        })),
+        3 => Just(Message::Tick),
+        1 => Just(Message::Wake),
+        2 => Just(Message::OverviewLoaded(overview())),
+        2 => any_failure().prop_map(Message::OverviewFailed),
+        3 => any_task().prop_map(|task| Message::DetailLoaded {
+            id: task.id, read_at: clock(0), found: Some(history(task)),
+        }),
+        1 => (1_i64..12).prop_map(|id| Message::DetailLoaded { id: TaskId(id), read_at: clock(0), found: None }),
+        1 => (1_i64..12, any_failure()).prop_map(|(id, failure)| Message::DetailFailed { id: TaskId(id), failure }),
+        3 => any_local(),
+        4 => (1_u64..5, any_decided())
+            .prop_map(|(request, result)| Message::Decided { request: RequestId(request), result }),
+        2 => (1_u64..5, any_write_failure())
+            .prop_map(|(request, failure)| Message::Submitted { request: RequestId(request), result: Err(failure) }),
+        1 => (1_u64..5, any_task()).prop_map(|(request, task)| Message::Submitted {
+            request: RequestId(request),
+            result: Ok(Box::new(Submitted { task, created: true, resolved_from_unknown: false })),
+        }),
+        1 => (1_u64..5).prop_map(|request| Message::LinesSubmitted {
+            request: RequestId(request), result: Ok(LinesReport { submitted: 1, refused: Vec::new() }),
+        }),
+        1 => prop::sample::select(vec![Signal::Terminate, Signal::Hangup, Signal::Interrupt])
+            .prop_map(Message::Signal),
+        2 => prop_oneof![
+            (1_i64..12).prop_map(|id| Target::Task(TaskId(id))),
+            (0_usize..4).prop_map(|at| Target::Screen(Screen::ALL[at])),
+            (-9_i32..9).prop_map(Target::Wheel),
+            Just(Target::Detail),
+            Just(Target::Instance(3)),
+        ].prop_map(Message::Clicked),
+        1 => Just(Message::Workers {
+            events: vec![WorkerEvent::LeaseLost { id: TaskId(1) }], missed: 3,
+        }),
+    ];
+    prop_oneof![
+        20 => messages.prop_map(|message| Event::Send(Box::new(message))),
+        5 => (prop::collection::vec(any_task(), 0..10), any::<bool>()).prop_map(|(tasks, more)| Event::Load(tasks, more)),
+        1 => any_failure().prop_map(Event::FailList),
+    ]
+}
+
+fn message(state: &State, event: Event) -> Message {
+    let generation = state.list.generation;
+    match event {
+        Event::Send(message) => *message,
+        Event::FailList(failure) => Message::ListFailed { generation, failure },
+        Event::Load(tasks, more) => {
+            let mut page = page(tasks);
+            page.rows.dedup_by_key(|row| row.id());
+            page.next_before = page.rows.last().map(crate::domain::observed::Listed::id).filter(|_| more);
+            Message::ListLoaded { generation, page }
+        }
+    }
+}
+
+/// What of each row has been on screen.
+fn on_screen(state: &State, versions: &mut HashSet<(TaskId, i64)>) {
+    let rows = state.list.rows.iter().filter_map(|row| row.task()).chain(state.detail.task());
+    versions.extend(rows.map(|task| (task.id, task.version)));
+    if let Some(row) = state.conflicts.front().and_then(crate::app::conflict::Conflict::row_under_cursor) {
+        versions.insert((row.id, row.version));
+    }
+}
+
+/// Whether the message is the answer that the state before it waits for.
+fn answers(before: &State, message: &Message, effect: &Effect) -> bool {
+    let key = match message {
+        Message::Key(key) => Some(key.normal()),
+        _ => None,
+    };
+    match (effect, before.overlay()) {
+        (Effect::Decide { kind, rows, tenant, .. }, Some(Overlay::Question(question))) => {
+            key == Some(Key::char('y'))
+                && question.kind == *kind
+                && question.tenant == *tenant
+                && question.rows.iter().all(|row| matches!(row.standing, Standing::Ready { .. }))
+                && question
+                    .rows
+                    .iter()
+                    .map(|row| (row.seen.id, row.seen.version))
+                    .eq(rows.iter().map(|row| (row.id, row.version)))
+        }
+        (Effect::Submit { text, .. }, Some(Overlay::Submit)) => {
+            key == Some(Key::ctrl('s')) && before.submit.text.text() == *text
+        }
+        (Effect::SubmitSamples { .. }, Some(Overlay::FirstStart))
+        | (Effect::SubmitLines { .. }, Some(Overlay::SubmitLines { .. })) => key == Some(Key::char('y')),
+        (Effect::Shutdown(_) | Effect::Leave { .. }, overlay) => {
+            matches!(message, Message::Signal(_))
+                || key == Some(Key::ctrl('c'))
+                || overlay == Some(&Overlay::Shutdown)
+                || overlay == Some(&Overlay::Unsent)
+                // With nothing in flight there is nothing to ask.
+                || before.in_flight() == 0
+        }
+        _ => false,
+    }
+}
+
+fn check(
+    before: &State,
+    message: &Message,
+    effects: &[Effect],
+    state: &State,
+    versions: &HashSet<(TaskId, i64)>,
+) {
+    for effect in effects {
+        match effect {
+            Effect::Decide { rows, .. } => {
+                assert!(answers(before, message, effect), "{message:?} → {effect:?}");
+                assert!(rows.iter().all(|row| versions.contains(&(row.id, row.version))), "{effect:?}");
+                assert!(rows.windows(2).all(|two| two[0].id < two[1].id), "ascending, distinct: {effect:?}");
+            }
+            Effect::Submit { .. }
+            | Effect::SubmitLines { .. }
+            | Effect::SubmitSamples { .. }
+            | Effect::Shutdown(_)
+            | Effect::Leave { .. } => {
+                assert!(answers(before, message, effect), "{message:?} → {effect:?}");
+            }
+            Effect::Quit => {
+                assert_eq!((state.in_flight(), state.unanswered()), (0, 0));
+                let stopped =
+                    state.local.as_ref().is_none_or(|read| read.value.state == InstanceState::Stopped);
+                assert!(stopped);
+            }
+            _ => {}
+        }
+    }
+    match state.list.cursor {
+        Cursor::On { id } => assert!(state.list.position(id).is_some(), "{id}"),
+        Cursor::Gone { id, at } => assert!(state.list.position(id).is_none() && at <= state.list.rows.len()),
+        Cursor::None => {}
+    }
+    assert!(state.list.offset <= state.list.rows.len());
+    assert!(!matches!(state.overlay(), Some(Overlay::Conflict)) || !state.conflicts.is_empty());
+    let draw = || {
+        (footer::footer(state), header::header(state), help::help(state), crate::app::shutdown::lines(state))
+    };
+    assert_eq!(draw(), draw());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_breaks_and_nothing_is_written_unasked(
+        first in any::<bool>(),
+        events in prop::collection::vec((event(), 0_u64..700), 1..120),
+    ) {
+        let first_start = if first { FirstStart::Yes } else { FirstStart::No };
+        let mut console = Console { state: State::new(Setup { first_start, ..setup() }), now: Duration::ZERO };
+        let mut versions = HashSet::new();
+        for (event, passed) in events {
+            console.now += Duration::from_millis(passed);
+            let before = console.state.clone();
+            on_screen(&before, &mut versions);
+            let message = message(&before, event);
+            let effects = console.send(message.clone());
+            check(&before, &message, &effects, &console.state, &versions);
+            prop_assert!(!before.ended || effects.is_empty());
+        }
+        // There is always a way out.
+        let mut ended = console.state.ended;
+        for key in std::iter::repeat_n(ESC, 12).chain([Key::char('q')]).chain([Key::ctrl('c'); 3]) {
+            console.now += Duration::from_millis(500);
+            let effects = console.send(Message::Key(key));
+            ended |= effects.iter().any(|effect| matches!(effect, Effect::Quit | Effect::Leave { .. }));
+        }
+        prop_assert!(ended, "{:?} {:?}", console.state.shutdown, console.state.overlays);
+    }
+}

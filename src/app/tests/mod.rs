@@ -1,0 +1,9 @@
+//! The console's rules, each as messages in and effects and state out.
+
+mod acts;
+mod anything;
+mod cursor;
+mod ending;
+mod keys;
+mod refresh;
+mod typing;

@@ -1,0 +1,161 @@
+//! Text is text: the editor, the fields, pastes.
+
+use super::super::testing::{Console, page, task};
+use crate::app::message::{LinesReport, Message, WriteFailure};
+use crate::app::overlay::Overlay;
+use crate::app::state::{FirstStart, Screen};
+use crate::app::submit::Sending;
+use crate::app::{Effect, RequestId, State};
+use crate::domain::input::Admission;
+use crate::domain::outcome::Submitted;
+
+fn paste(console: &mut Console, text: &str) -> Vec<Effect> {
+    let mut effects = console.send(Message::Paste(text.into()));
+    effects.retain(|effect| !matches!(effect, Effect::Read(_)));
+    effects
+}
+
+fn answer(console: &mut Console, request: u64, result: Result<Box<Submitted>, WriteFailure>) {
+    console.send(Message::Submitted { request: RequestId(request), result });
+}
+
+fn unavailable() -> WriteFailure {
+    WriteFailure::Unavailable { message: "connection refused".into(), hint: None }
+}
+
+fn submitted(id: i64) -> Box<Submitted> {
+    Box::new(Submitted { task: task(id), created: true, resolved_from_unknown: false })
+}
+
+#[test]
+fn a_paste_is_text_wherever_it_lands() {
+    let mut console = Console::with(page([task(1)]));
+    assert_eq!(paste(&mut console, "cy\nq"), []);
+    assert!(console.state.overlays.is_empty() && console.notice().contains("into a field only"));
+    console.press("c");
+    assert_eq!(paste(&mut console, "y"), []);
+    let Some(Overlay::Question(question)) = console.state.overlay() else { panic!("the question stands") };
+    assert!(question.reason.is_empty(), "text goes into a field that is open, not beside it");
+    console.press("esc n");
+    assert_eq!(paste(&mut console, "one\r\ntwo\u{13}\n"), []);
+    assert_eq!(console.state.submit.text.text(), "one\ntwo\u{13}\n");
+}
+
+#[test]
+fn only_ctrl_s_submits() {
+    let mut console = Console::with(page([task(1)]));
+    assert_eq!(console.press("n h i enter y"), []);
+    let effects = console.press("ctrl-s");
+    let [Effect::Submit { request: RequestId(1), text, task }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((text.as_str(), task.tenant.as_str(), task.priority), ("hi\ny", "default", 0));
+    assert_eq!(console.press("ctrl-s x"), [], "not twice");
+    assert_eq!(console.state.submit.text.text(), "hi\ny", "what is sent does not change under it");
+    answer(&mut console, 1, Ok(submitted(12)));
+    assert_eq!(console.notice(), "submitted 12, QUEUED");
+    assert!(console.state.overlays.is_empty() && console.state.submit.text.is_empty());
+}
+
+#[test]
+fn the_text_survives_and_sent_again_unchanged_it_is_the_same_submit() {
+    let mut console = Console::with(page([task(1)]));
+    console.press("n h i ctrl-s");
+    answer(&mut console, 1, Err(WriteFailure::Unknown { message: "no reply".into() }));
+    assert_eq!(console.state.submit.sending, Sending::Unknown { request: RequestId(1) });
+    answer(&mut console, 1, Err(WriteFailure::Unresolved { message: "no reply".into(), hint: None }));
+    assert!(console.notice().contains("never become two tasks"), "{}", console.notice());
+    console.press("esc n");
+    assert_eq!(console.state.submit.text.text(), "hi");
+    let again = console.press("ctrl-s");
+    assert!(matches!(&again[..], [Effect::Submit { request: RequestId(1), .. }]), "{again:?}");
+    answer(&mut console, 1, Err(WriteFailure::Unresolved { message: "no reply".into(), hint: None }));
+    let mut edited = Console { state: console.state.clone(), now: console.now };
+    edited.press("! ctrl-s");
+    assert!(edited.notice().contains("may be in the table too"), "{}", edited.notice());
+    assert!(matches!(&console.press("ctrl-s")[..], [Effect::Submit { request: RequestId(1), .. }]));
+    answer(&mut console, 1, Err(unavailable()));
+    assert!(console.notice().contains("the text is kept"));
+    let other = console.press("x ctrl-s");
+    assert!(matches!(&other[..], [Effect::Submit { request: RequestId(2), .. }]), "{other:?}");
+    // An answer to an earlier one is not taken for this one's.
+    answer(&mut console, 1, Ok(submitted(3)));
+    assert_eq!(console.state.submit.text.text(), "hix");
+}
+
+#[test]
+fn bad_input_is_refused_with_the_fields_name() {
+    let mut console = Console::with(page([task(1)]));
+    assert_eq!(console.press("n ctrl-s"), []);
+    assert_eq!(console.notice(), "not submitted: text: is empty");
+    console.press("h i tab X ctrl-s");
+    assert!(console.notice().contains("tenant: `defaultX` is not a name"), "{}", console.notice());
+    console.press("backspace tab tab x ctrl-s");
+    assert!(console.notice().contains("priority: write a whole number"), "{}", console.notice());
+    console.press("backspace tab space");
+    assert_eq!(console.state.submit.admission, Admission::Hold);
+    let effects = console.press("ctrl-s");
+    assert!(matches!(&effects[..], [Effect::Submit { task, .. }] if task.admission == Admission::Hold));
+    let mut console = Console::with(page([task(1)]));
+    console.press("n");
+    paste(&mut console, &"x".repeat(1001));
+    assert_eq!(console.press("ctrl-s"), []);
+    assert!(console.notice().contains("1001 bytes"), "{}", console.notice());
+}
+
+#[test]
+fn a_command_may_be_short_and_is_completed() {
+    let mut console = Console::with(page([task(1)]));
+    console.press(": f i tab f a tab enter");
+    assert_eq!(console.state.list.filter.statuses, [crate::domain::Status::Failed]);
+    console.press(": w enter");
+    assert_eq!(console.state.screen, Screen::Workers);
+    console.press(": x y z enter");
+    assert_eq!(console.notice(), "`xyz` is not a command; Tab shows them");
+    console.press(": q u e enter");
+    assert_eq!(console.state.list.filter.queue, None);
+    console.press(": up up enter");
+    assert_eq!(console.notice(), "`xyz` is not a command; Tab shows them", "earlier commands come back");
+    console.press(": s u b m i t space h i enter");
+    assert_eq!(console.state.overlay(), Some(&Overlay::Submit), "Ctrl-S is still to be pressed");
+    assert_eq!(console.state.submit.text.text(), "hi");
+}
+
+#[test]
+fn lines_of_a_file_are_asked_about_and_reported() {
+    let mut console = Console::with(page([task(1)]));
+    assert_eq!(console.press(": l i n e s space f enter"), []);
+    let effects = console.press("y");
+    assert!(matches!(&effects[..], [Effect::SubmitLines { path, .. }] if path == "f"), "{effects:?}");
+    let report = LinesReport { submitted: 999, refused: vec![(7, "text: is empty".into())] };
+    console.send(Message::LinesSubmitted { request: RequestId(1), result: Ok(report) });
+    assert_eq!(console.notice(), "lines of f: 999 tasks submitted, 1 lines refused (screen 5 says why)");
+    assert!(
+        console.state.log.entries.iter().any(|entry| entry.text.contains("line 7 refused: text: is empty"))
+    );
+}
+
+#[test]
+fn a_first_start_offers_samples_and_asks() {
+    let mut console = Console::new();
+    let setup = crate::app::Setup { first_start: FirstStart::Yes, ..super::super::testing::setup() };
+    console.state = State::new(setup);
+    assert_eq!(console.press("enter"), []);
+    assert_eq!(console.press("y"), [Effect::SubmitSamples { request: RequestId(1) }]);
+    assert!(console.state.overlays.is_empty());
+    let mut setup = crate::app::Setup { first_start: FirstStart::Yes, ..super::super::testing::setup() };
+    setup.session.submit_denied = Some("the role viewer may not submit".into());
+    assert!(State::new(setup).overlays.is_empty(), "what is not allowed is not offered");
+}
+
+#[test]
+fn a_tenant_is_checked_and_the_log_is_searched() {
+    let mut console = Console::with(page([task(1)]));
+    console.press("t A enter");
+    assert!(matches!(console.state.overlay(), Some(Overlay::Tenant { problem: Some(_), .. })));
+    console.press("backspace b enter");
+    assert_eq!(console.state.list.filter.tenant.as_deref(), Some("b"));
+    console.press("5 / d a t a enter");
+    assert_eq!(console.state.log.search.as_deref(), Some("data"));
+    assert_eq!(console.state.log.shown().count(), 1);
+    console.press("esc");
+    assert_eq!(console.state.log.search, None);
+}

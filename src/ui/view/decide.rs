@@ -1,0 +1,155 @@
+//! The question before a decision, and what is said when someone else got there first. The words are the
+//! console's own ([`crate::app::question`], [`crate::app::conflict`]); here they get their places.
+
+use ratatui::layout::Rect;
+
+use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
+use crate::app::conflict::Conflict;
+use crate::app::keys::Action;
+use crate::app::question::{Question, QuestionFocus, QuestionRow, Standing};
+use crate::app::state::State;
+use crate::domain::{DecisionKind, Status};
+use crate::ui::paint::{Paint, inset, nth, plain, span};
+use crate::ui::theme::Role;
+
+const WIDTH: u16 = 74;
+
+/// From so many columns on, a row and what will happen to it stand side by side.
+const SIDE_BY_SIDE: usize = 56;
+
+/// From so many rows on, they are summed up first.
+const MANY: usize = 6;
+
+/// Draws a question.
+pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question, area: Rect) {
+    let width = inner_width(area, WIDTH);
+    let mut body: Vec<Line> = Vec::new();
+    if question.rows.len() > MANY {
+        body.extend(wrapped(&summary(question), width, Role::Plain));
+    }
+    // What stands in the way first: it may be one of three hundred.
+    let mut rows: Vec<&QuestionRow> = question.rows.iter().collect();
+    rows.sort_by_key(|row| matches!(row.standing, Standing::Ready { .. }));
+    for row in rows.into_iter().skip(question.scroll) {
+        body.extend(row_lines(question, row, width));
+    }
+    // The first line of the foot is the reason's.
+    let mut foot: Vec<Line> = vec![Vec::new()];
+    if question.rows.len() > 1 {
+        foot.push(vec![plain("All or none.")]);
+    }
+    foot.extend(answers(state, question, width));
+    let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
+    let inside = Dialog { title: question.title(), role, body, foot }.draw(paint, area, WIDTH);
+    reason(paint, question, nth(inside.foot, 0));
+}
+
+fn answers(state: &State, question: &Question, width: usize) -> Vec<Line> {
+    if question.focus == QuestionFocus::Reason {
+        return vec![vec![span("Enter", Role::Key), plain(" done with the reason")]];
+    }
+    let no = if question.kind == DecisionKind::Cancel { "keep" } else { "do not" };
+    let yes = if question.blocked().is_some() {
+        vec![span(format!("{} {}", state.keymap.label(Action::Yes), question.yes()), Role::Faint)]
+    } else {
+        key(state, Action::Yes, &question.yes())
+    };
+    keys(vec![yes, key(state, Action::No, no), key(state, Action::Reason, "reason")], width)
+}
+
+fn reason(paint: &mut Paint<'_>, question: &Question, line: Rect) {
+    let label = [span("reason: ", Role::Faint)];
+    if question.focus == QuestionFocus::Reason {
+        super::editor::one_line(paint, line, &label, &question.reason, None);
+        return;
+    }
+    let used = paint.line(line, &label);
+    let text = question.reason.text();
+    let (text, role) =
+        if text.is_empty() { ("none given".to_owned(), Role::Faint) } else { (text, Role::Plain) };
+    paint.line(inset(line, used), &[span(text, role)]);
+}
+
+fn summary(question: &Question) -> String {
+    let count = |status: Status| question.rows.iter().filter(|row| row.seen.status == status).count();
+    let parts: Vec<String> = Status::ALL
+        .into_iter()
+        .map(|status| (count(status), status))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, status)| format!("{count} {status}"))
+        .collect();
+    format!("{}.", parts.join(", "))
+}
+
+fn row_lines(question: &Question, row: &QuestionRow, width: usize) -> Vec<Line> {
+    let seen = row.seen;
+    let head = format!("{:>8}  {:<9}  v{:<3}  ", seen.id, seen.status, seen.version);
+    let role = if matches!(row.standing, Standing::Ready { .. }) { Role::Plain } else { Role::Bad };
+    let text = row.says(question.kind);
+    let side_by_side = width >= SIDE_BY_SIDE;
+    let indent = if side_by_side { head.len() } else { 2 };
+    let mut lines = Vec::new();
+    if !side_by_side {
+        lines.push(vec![plain(head.trim_end())]);
+    }
+    for (place, piece) in wrapped(&text, width.saturating_sub(indent), role).into_iter().enumerate() {
+        let lead = if place == 0 && side_by_side { head.clone() } else { " ".repeat(indent) };
+        let mut line = vec![plain(lead)];
+        line.extend(piece);
+        lines.push(line);
+    }
+    lines
+}
+
+/// Draws a conflict.
+pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict, area: Rect) {
+    let width = inner_width(area, WIDTH);
+    let since = state.since(conflict.arrived);
+    let several = conflict.rows.len() > 1;
+    let lead = if several { 2 } else { 0 };
+    let mut body: Vec<Line> = Vec::new();
+    for (index, row) in conflict.rows.iter().enumerate() {
+        for (place, text) in row.lines(conflict.kind, since).iter().enumerate() {
+            // What happened to it is what is looked for; what was asked is known.
+            let role = if place == 1 { Role::Running } else { Role::Plain };
+            for (piece, line) in wrapped(text, width.saturating_sub(lead), role).into_iter().enumerate() {
+                let here = several && index == conflict.cursor && place + piece == 0;
+                let sign = if here { format!("{} ", paint.glyphs.cursor) } else { " ".repeat(lead) };
+                let mut whole = vec![span(sign, Role::Running)];
+                whole.extend(line);
+                body.push(whole);
+            }
+        }
+    }
+    if conflict.held > 0 {
+        let others = match conflict.held {
+            1 => "1 other task was left as it is: all or none.".to_owned(),
+            count => format!("{count} other tasks were left as they are: all or none."),
+        };
+        body.extend(wrapped(&others, width, Role::Plain));
+    }
+    let mut acts = vec![key(state, Action::Open, "look at it")];
+    if let Some(row) = conflict.row_under_cursor() {
+        acts.extend(
+            conflict
+                .possible()
+                .into_iter()
+                .map(|kind| key(state, action_of(kind), &format!("{kind} it as v{}", row.version))),
+        );
+    }
+    acts.push(key(state, Action::Back, "close"));
+    let title = match state.conflicts.len().saturating_sub(1) {
+        0 => "Nothing was changed".to_owned(),
+        more => format!("Nothing was changed (and {more} more)"),
+    };
+    Dialog { title, role: Role::Trouble, body, foot: keys(acts, width) }.draw(paint, area, WIDTH);
+}
+
+const fn action_of(kind: DecisionKind) -> Action {
+    match kind {
+        DecisionKind::Cancel => Action::Cancel,
+        DecisionKind::Approve => Action::Approve,
+        DecisionKind::Reject => Action::Reject,
+        DecisionKind::Requeue => Action::Requeue,
+    }
+}

@@ -1,0 +1,225 @@
+//! Screen 2: every process with its lease and what it has in flight, and this one's slots.
+
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+
+use super::detail::read_ago;
+use super::figures::{gauge, since};
+use super::table::{self, Cell};
+use crate::app::message::Target;
+use crate::app::state::{Read, State};
+use crate::domain::observed::LocalWorkers;
+use crate::domain::{Instance, InstanceState, figure};
+use crate::ui::columns::{Column, lay_out};
+use crate::ui::paint::{Paint, below, cells, inset, nth, plain, span};
+use crate::ui::theme::Role;
+
+const COLUMNS: [Column; 10] = [
+    Column::words("INSTANCE", 10, 20, 0),
+    Column::words("STATE", 9, 11, 0),
+    Column::words("SLOTS", 8, 9, 2),
+    Column::number("CLAIM/s", 7, 5),
+    Column::number("DONE/s", 6, 4),
+    Column::number("FAIL/m", 6, 6),
+    Column::number("LEASE", 6, 1),
+    Column::words("KIND", 8, 8, 9),
+    Column::words("QUEUES", 7, 16, 8),
+    Column::words("IN FLIGHT", 22, 30, 3),
+];
+
+const SLOTS: [Column; 5] = [
+    Column::number("SLOT", 4, 0),
+    Column::number("TASK", 8, 0),
+    Column::number("CLAIM", 5, 2),
+    Column::number("FOR", 5, 1),
+    Column::words("DOING", 10, 20, 0),
+];
+
+/// Draws it.
+pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
+    let slots = slots_height(state, area);
+    let table = Rect { height: area.height - slots, ..area };
+    instances(paint, state, table);
+    if let Some(local) = &state.local
+        && slots > 0
+    {
+        let below_table = Rect { y: table.bottom(), height: slots, ..area };
+        local_slots(paint, state, local, below(below_table, 1));
+    }
+}
+
+/// Lines for this process's slots with a heading and a line before it: at most the half.
+fn slots_height(state: &State, area: Rect) -> u16 {
+    match &state.local {
+        Some(local) if area.height >= 10 => cells(local.value.running.len().max(1) + 3).min(area.height / 2),
+        _ => 0,
+    }
+}
+
+fn instances(paint: &mut Paint<'_>, state: &State, area: Rect) {
+    let lead = 3;
+    let inner = inset(area, lead);
+    let places = lay_out(inner.width, &COLUMNS);
+    table::headings(paint, nth(inner, 0), &COLUMNS, &places);
+    let rows = below(area, 1);
+    paint.viewport.list_rows = usize::from(rows.height);
+    let Some(read) = &state.instances.read else {
+        let text = match &state.instances.failure {
+            Some(failure) => format!("The instances could not be read: {}", failure.message),
+            None => "Reading the instances…".to_owned(),
+        };
+        paint.line(nth(inset(rows, lead), 1), &[plain(text)]);
+        return;
+    };
+    if read.value.is_empty() {
+        paint.line(
+            nth(inset(rows, lead), 1),
+            &[plain("No process works on this database: nothing that is queued will run.")],
+        );
+    }
+    let offset = state.instances.offset;
+    for (index, instance) in read.value.iter().enumerate().skip(offset).take(usize::from(rows.height)) {
+        let line = nth(rows, cells(index - offset));
+        let under_cursor = state.instances.cursor == Some(instance.id);
+        let sign = if under_cursor { paint.glyphs.cursor } else { " " };
+        paint.line(line, &[plain(" "), span(sign, Role::Running)]);
+        let content = row(paint, state, read, instance);
+        table::row(paint, inset(line, lead), &COLUMNS, &places, &content);
+        if state.instances.failure.is_some() || super::tasks::is_stale(state) {
+            paint.tint(line, Role::Faint);
+        }
+        if under_cursor {
+            paint.tint(line, Role::Selected);
+        }
+        paint.target(line, Target::Instance(index));
+    }
+}
+
+fn row(paint: &Paint<'_>, state: &State, read: &Read<Vec<Instance>>, instance: &Instance) -> Vec<Cell> {
+    let own = state.local.as_ref().is_some_and(|local| local.value.instance == instance.id);
+    let alive = instance.state.is_alive();
+    let left = instance.lease_left_s - state.since(read.arrived).as_secs_f64();
+    let past = alive && left <= 0.0;
+    let role = if alive { Role::Plain } else { Role::Done };
+    let (word, word_role) = match instance.state {
+        InstanceState::Lost => (format!("LOST {}", since(seconds(-left))), Role::Bad),
+        _ if past => ("NO LEASE".to_owned(), Role::Trouble),
+        InstanceState::Draining | InstanceState::Canceling => {
+            (instance.state.as_str().to_owned(), Role::Running)
+        }
+        other => (other.as_str().to_owned(), role),
+    };
+    let name = if own { "here".to_owned() } else { instance.label() };
+    let lease = if !alive {
+        String::new()
+    } else if past {
+        format!("-{}", since(seconds(-left)))
+    } else {
+        since(seconds(left))
+    };
+    let (busy, slots) = (whole(instance.running), usize::try_from(instance.slots).unwrap_or(0));
+    let slots_text = format!("{} {busy}/{slots}", gauge(busy, slots, paint.glyphs, 4));
+    let mut flight = Cell::new(in_flight(instance), role);
+    if instance.recovered > 0 {
+        flight = Cell::new(format!("{} recovered from it", instance.recovered), role);
+        flight.then(format!(" {}", in_flight(instance)), role);
+    }
+    vec![
+        Cell::new(name, if own { Role::Running } else { role }),
+        Cell::new(word, word_role),
+        Cell::new(if alive { slots_text } else { String::new() }, role),
+        Cell::new(rate(alive, instance.claims_per_s), role),
+        Cell::new(rate(alive, instance.done_per_s), role),
+        Cell::new(rate(alive, instance.failed_per_min), role),
+        Cell::new(lease, if past { Role::Bad } else { role }),
+        Cell::new(&instance.kind, role),
+        Cell::new(instance.queues.join(","), role),
+        flight,
+    ]
+}
+
+fn rate(alive: bool, per: f64) -> String {
+    if alive { figure::rate(per) } else { String::new() }
+}
+
+fn in_flight(instance: &Instance) -> String {
+    let mut ids: Vec<String> =
+        instance
+            .in_flight
+            .iter()
+            .take(20)
+            .map(|flight| {
+                if flight.cancel_requested {
+                    format!("{} canceling", flight.id)
+                } else {
+                    flight.id.to_string()
+                }
+            })
+            .collect();
+    let more = whole(instance.running).saturating_sub(ids.len());
+    if more > 0 {
+        ids.push(format!("and {more} more"));
+    }
+    ids.join(" ")
+}
+
+fn whole(count: i64) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>, area: Rect) {
+    let workers = &local.value;
+    let title = nth(area, 0);
+    let left = paint.right(title, &[span(read_ago(state, local.arrived), Role::Faint), plain(" ")]);
+    let buffered =
+        if workers.buffered > 0 { format!("  {} wait for a slot", workers.buffered) } else { String::new() };
+    let lease = if workers.lease_left.is_zero() {
+        "lease PAST".to_owned()
+    } else {
+        format!("lease {}", since(workers.lease_left))
+    };
+    paint.line(
+        left,
+        &[
+            plain("   "),
+            span("Here", Role::Title),
+            plain(format!(
+                "  {}  {}/{} busy{buffered}  {lease}",
+                workers.state.as_str(),
+                workers.running.len(),
+                workers.slots
+            )),
+        ],
+    );
+    let inner = inset(area, 3);
+    let places = lay_out(inner.width, &SLOTS);
+    table::headings(paint, nth(inner, 1), &SLOTS, &places);
+    let rows = below(inner, 2);
+    if workers.running.is_empty() {
+        paint.line(nth(rows, 0), &[span("nothing runs here", Role::Faint)]);
+    }
+    for (place, run) in workers.running.iter().take(usize::from(rows.height)).enumerate() {
+        let time = run.for_ + state.since(local.arrived);
+        let mut doing = Cell::plain(&run.doing);
+        if run.finishing {
+            doing = Cell::plain("writing the result");
+        }
+        if run.cancel_requested {
+            doing.then(" ", Role::Plain);
+            doing.then("asked to stop", Role::Attention);
+        }
+        let row = [
+            Cell::plain(run.slot.to_string()),
+            Cell::plain(run.id.to_string()),
+            Cell::plain(run.claim_no.to_string()),
+            Cell::plain(since(time)),
+            doing,
+        ];
+        table::row(paint, nth(rows, cells(place)), &SLOTS, &places, &row);
+    }
+}

@@ -1,0 +1,9 @@
+//! The console's pictures: every screen and dialog at several sizes, as text and as styles, and at any size
+//! with any text without a panic.
+
+mod any_size;
+mod fixtures;
+mod pictures;
+mod scenes;
+mod styles;
+mod world;
