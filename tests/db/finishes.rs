@@ -228,8 +228,11 @@ async fn a_failure_after_a_cancel_request_is_canceled() {
     let db = &test.db;
     let instance = worker(db).await;
     let claimed = running(db, instance, "stopped").await;
+    assert_eq!(db.cancel_requests(instance).await.expect("ask"), []);
     decided(db, DecisionKind::Cancel, &row(db, claimed.id).await).await;
     assert_eq!(db.cancel_requests(instance).await.expect("ask"), [(claimed.id, claimed.claim_no)]);
+    let other = worker(db).await;
+    assert_eq!(db.cancel_requests(other).await.expect("ask"), [], "another instance is not asked");
     let end = failure(&claimed, "killed");
     assert_eq!(finish(db, instance, &end).await, Finished::Committed { status: Status::Canceled });
     assert_eq!(db.cancel_requests(instance).await.expect("ask"), []);
