@@ -17,10 +17,10 @@ use crate::support::database;
 
 const SUCCEEDED: Finished = Finished::Committed { status: Status::Succeeded };
 
-/// A success of the same claim with other counts than the input's.
-fn other_counts(claimed: &Claimed) -> Finish {
-    let counts = TextCounts { words: 99, bytes: 99, runes: 99 };
-    Finish { end: FinishEnd::Success { counts, output: None }, ..success(claimed) }
+/// A success of the same claim with another result than the input's.
+fn another(claimed: &Claimed, counts: TextCounts, output: Option<&str>) -> Finish {
+    let output = output.map(str::to_owned);
+    Finish { end: FinishEnd::Success { counts, output }, ..success(claimed) }
 }
 
 #[tokio::test]
@@ -56,14 +56,19 @@ async fn result_and_state_are_one_commit() {
     // Sent again it is the same finish; another one is told the state and changes nothing.
     assert_eq!(finish(db, instance, &real).await, SUCCEEDED);
     let refused = Finished::LeaseLost { status: Status::Succeeded, claim_no: 1 };
-    let with_output = Finish {
-        end: FinishEnd::Success { counts: done.counts, output: Some("more".to_owned()) },
-        ..success(&claimed)
-    };
-    for second in [other_counts(&claimed), with_output, failure(&claimed, "a late failure")] {
+    let seconds = [
+        another(&claimed, TextCounts { words: 99, ..done.counts }, None),
+        another(&claimed, TextCounts { bytes: 99, ..done.counts }, None),
+        another(&claimed, TextCounts { runes: 99, ..done.counts }, None),
+        another(&claimed, done.counts, Some("more")),
+        failure(&claimed, "a late failure"),
+    ];
+    for second in seconds {
         assert_eq!(finish(db, instance, &second).await, refused);
-        assert_eq!(row(db, claimed.id).await, done);
     }
+    assert_eq!(finish(db, worker(db).await, &real).await, refused, "another instance's claim");
+    assert_eq!(db.release(instance, "x", "late", &[(claimed.id, 1)]).await.expect("release"), []);
+    assert_eq!(row(db, claimed.id).await, done);
     let absent = Finish { id: TaskId(i64::MAX), ..success(&claimed) };
     assert_eq!(finish(db, instance, &absent).await, Finished::NotFound);
     let absent = Finish { id: TaskId(i64::MAX), ..failure(&claimed, "x") };
@@ -175,7 +180,10 @@ async fn a_finish_of_an_old_claim_changes_nothing() {
         assert_eq!(row(db, old.id).await, before);
     }
     // Both claims in one batch: only the current one takes effect, and the other is not told that it did.
-    let answers = db.finish(owner, "x", &[other_counts(&old), success(&new)]).await.expect("finish");
+    let answers = db
+        .finish(owner, "x", &[another(&old, TextCounts::of("old"), None), success(&new)])
+        .await
+        .expect("finish");
     assert_eq!(answers, [Finished::LeaseLost { status: Status::Succeeded, claim_no: 2 }, SUCCEEDED]);
     assert_eq!(row(db, old.id).await.counts, TextCounts::of("frozen"));
 }
@@ -184,10 +192,7 @@ async fn a_finish_of_an_old_claim_changes_nothing() {
 async fn a_batch_tells_each_its_own_end() {
     let test = database().await;
     let db = &test.db;
-    let (owner, stale) = {
-        let (_, old, owner, _) = stale_claim(db).await;
-        (owner, old)
-    };
+    let (_, stale, owner, _) = stale_claim(db).await;
     let good = running(db, owner, "good").await;
     let canceled = running(db, owner, "to be canceled").await;
     let failing = running(db, owner, "failing").await;
@@ -198,10 +203,7 @@ async fn a_batch_tells_each_its_own_end() {
         success(&stale),
         success(&canceled),
         absent,
-        Finish {
-            end: FinishEnd::Success { counts: TextCounts::of("good"), output: Some("out\0".to_owned()) },
-            ..success(&good)
-        },
+        another(&good, TextCounts::of("good"), Some("out\0")),
     ];
     let expected = [
         Finished::Committed { status: Status::Queued },
