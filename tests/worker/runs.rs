@@ -33,7 +33,7 @@ async fn a_text_is_counted_and_result_and_state_are_committed_together() {
 async fn a_submit_wakes_and_one_that_fails_does_not() {
     let test = database().await;
     let script = Script::new();
-    let patient = Config { poll: std::time::Duration::from_secs(3_600), ..config() };
+    let patient = Config { poll: std::time::Duration::from_hours(1), ..config() };
     let mut worker = Running::start(&test.db, patient, script.clone());
     worker.began().await;
     let first = submit(&test.db, "first").await;
@@ -90,8 +90,8 @@ async fn a_retry_waits_by_the_databases_clock() {
     let test = database().await;
     let slow = Config {
         retry: taskdeck::worker::Backoff {
-            base: std::time::Duration::from_secs(600),
-            cap: std::time::Duration::from_secs(3_600),
+            base: std::time::Duration::from_mins(10),
+            cap: std::time::Duration::from_hours(1),
         },
         ..config()
     };
