@@ -87,6 +87,8 @@ pub fn wrap(line: &str, columns: usize) -> Vec<String> {
             }
         }
         for grapheme in word.graphemes(true) {
+            // A base with spacing marks can be wider than a very narrow pane: it has no place there.
+            let grapheme = if grapheme_width(grapheme) > columns { "?" } else { grapheme };
             let grapheme_width = grapheme_width(grapheme);
             if used + grapheme_width > columns {
                 rows.push(std::mem::take(&mut row));
@@ -187,6 +189,7 @@ mod tests {
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("it ran (twice).", 9), ["it ran ", "(twice)."]);
         assert_eq!(wrap("", 4), [""]);
+        assert_eq!(wrap("\u{28800}\u{cb3}", 2), ["?"]);
     }
 
     #[test]
