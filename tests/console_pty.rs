@@ -2,7 +2,7 @@
 //!
 //! Each test runs this very binary again inside a pseudo terminal, where `child` is the console.
 
-use std::io::{Read, Write};
+use std::io::{Read as _, Write};
 use std::num::NonZero;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
@@ -12,9 +12,10 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use taskdeck::app::keys::Keymap;
 use taskdeck::app::message::{LinkReport, Message};
 use taskdeck::app::state::{Access, FirstStart, Session, Setup};
-use taskdeck::app::{Effect, State};
-use taskdeck::domain::Name;
-use taskdeck::domain::observed::Filter;
+use taskdeck::app::{Effect, Read, State};
+use taskdeck::domain::observed::{Filter, Listed, Page};
+use taskdeck::domain::outcome::TaskHistory;
+use taskdeck::domain::{Name, Status, Task, TaskId, TextCounts};
 use taskdeck::ui::{Charset, Ended, Look, Options, Theme, install_panic_hook, spawn};
 
 const CHILD: &str = "TASKDECK_TEST_CONSOLE";
@@ -43,6 +44,34 @@ fn state() -> State {
     })
 }
 
+fn row() -> Listed {
+    let at = "2026-11-30T09:59:00Z".parse().expect("a timestamp");
+    let input = "the text of the task";
+    Listed::Task(Box::new(Task {
+        id: TaskId(7),
+        tenant: "default".to_owned(),
+        queue: "default".to_owned(),
+        status: Status::Queued,
+        version: 0,
+        attempt: 0,
+        max_attempts: 3,
+        claim_no: 0,
+        claimed_by: None,
+        worker: None,
+        cancel_requested: false,
+        priority: 0,
+        input: input.to_owned(),
+        input_bytes: i64::try_from(input.len()).expect("short"),
+        counts: TextCounts::default(),
+        output: None,
+        error: None,
+        created_at: at,
+        scheduled_at: at,
+        started_at: None,
+        finished_at: None,
+    }))
+}
+
 /// Not a test of its own: what the others run inside a terminal.
 #[test]
 fn child() {
@@ -68,8 +97,20 @@ fn child() {
             assert!(said.contains("bystander") && said.contains("not on the screen"), "{said}");
         }
         while let Some(effect) = ui.effects.recv().await {
-            if effect == Effect::Quit {
-                break;
+            match effect {
+                Effect::Quit => break,
+                Effect::Read(Read::List { generation, .. }) => {
+                    let read_at = "2026-11-30T10:00:00Z".parse().expect("a timestamp");
+                    let page = Page { rows: vec![row()], next_before: None, read_at };
+                    ui.messages.send(Message::ListLoaded { generation, page }).expect("a console");
+                }
+                Effect::Read(Read::Detail { id, .. }) => {
+                    let read_at = "2026-11-30T10:00:00Z".parse().expect("a timestamp");
+                    let task = row().task().expect("a readable row").clone();
+                    let found = Some(TaskHistory { task, events: Vec::new() });
+                    ui.messages.send(Message::DetailLoaded { id, read_at, found }).expect("a console");
+                }
+                _ => {}
             }
         }
         let ended = ui.finish(Duration::from_secs(5)).await;
@@ -112,6 +153,8 @@ impl Pty {
         let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         command.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
         command.env(CHILD, way);
+        let editor = r#"sh -c 'echo EDITOR HAS $(cat "$1"); read -r line; echo EDITOR READ $line' editor"#;
+        command.env("VISUAL", editor);
         let child = pair.slave.spawn_command(command).expect("this binary again");
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().expect("its output");
@@ -200,6 +243,34 @@ fn ctrl_z_gives_the_shell_its_terminal_and_fg_takes_it_again() {
     pty.press(b"q");
     pty.until("end", |screen| screen.contents().contains("JOB ENDED"));
     assert!(!pty.parser.screen().alternate_screen());
+    assert!(pty.ends());
+}
+
+#[test]
+fn the_editor_gets_the_terminal_and_every_key_until_it_ends() {
+    let mut pty = Pty::start("editor");
+    pty.until("row", |screen| shows_console(screen) && screen.contents().contains("the text of the task"));
+    pty.press(b"e");
+    pty.until("editor", |screen| {
+        !screen.alternate_screen() && screen.contents().contains("EDITOR HAS the text")
+    });
+    // `q` ends the console where the console reads it; the editor reads a whole line.
+    pty.press(b"qqq\r");
+    pty.until("console again", shows_console);
+    pty.press(b"q");
+    pty.until("end", |screen| screen.contents().contains("CHILD ENDED WELL"));
+    assert!(pty.parser.screen().contents().contains("EDITOR READ qqq"));
+    assert!(pty.ends());
+}
+
+#[test]
+fn a_copy_goes_to_the_terminals_clipboard() {
+    let mut pty = Pty::start("copy");
+    pty.until("row", |screen| shows_console(screen) && screen.contents().contains("the text of the task"));
+    pty.press(b"y");
+    pty.until("notice", |screen| screen.contents().to_lowercase().contains("clipboard"));
+    assert!(String::from_utf8_lossy(&pty.raw).contains("\u{1b}]52;c;"));
+    pty.press(b"q");
     assert!(pty.ends());
 }
 
