@@ -81,7 +81,17 @@ fn child() {
         let (told, panics) = channel();
         install_panic_hook(move |said| told.send(said).expect("a listener"));
         let look = Look { theme: Theme::dark(), glyphs: Charset::Unicode.glyphs() };
-        let mut ui = spawn(state(), Options { look, started: Instant::now() }).expect("a terminal");
+        let mut state = state();
+        if way == "panic here" {
+            // No sum of times holds any more: the console's own thread panics.
+            state.now = Duration::MAX;
+        }
+        let mut ui = spawn(state, Options { look, started: Instant::now() }).expect("a terminal");
+        if way == "panic here" {
+            assert!(matches!((&mut ui.ended).await, Ok(Ended::Panicked { .. })));
+            println!("CHILD OUTLIVED ITS CONSOLE");
+            return;
+        }
         ui.messages.send(Message::Link(LinkReport::Listening)).expect("a console");
         // With a handler SIGHUP does not end the process, so that only the reader can notice.
         let _hangup =
@@ -268,7 +278,7 @@ fn a_copy_goes_to_the_terminals_clipboard() {
     let mut pty = Pty::start("copy");
     pty.until("row", |screen| shows_console(screen) && screen.contents().contains("the text of the task"));
     pty.press(b"y");
-    pty.until("notice", |screen| screen.contents().to_lowercase().contains("clipboard"));
+    pty.until("notice", |screen| screen.contents().contains("copied 20 bytes"));
     assert!(String::from_utf8_lossy(&pty.raw).contains("\u{1b}]52;c;"));
     pty.press(b"q");
     assert!(pty.ends());
@@ -296,6 +306,20 @@ fn a_panic_elsewhere_leaves_the_console_alone() {
     assert!(!String::from_utf8_lossy(&pty.raw).contains("not on the screen"));
     pty.press(b"q");
     pty.until("end", |screen| screen.contents().contains("CHILD ENDED WELL"));
+    assert!(pty.ends());
+}
+
+#[test]
+fn a_panic_of_the_console_gives_the_terminal_back_and_is_reported() {
+    let mut pty = Pty::start("panic here");
+    pty.until("end", |screen| screen.contents().contains("CHILD OUTLIVED ITS CONSOLE"));
+    let screen = pty.parser.screen();
+    assert!(!screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor());
+    let raw = String::from_utf8_lossy(&pty.raw);
+    let taken = raw.find("\u{1b}[?1049h").expect("it was taken");
+    let given_back = raw.find("\u{1b}[?1049l").expect("it was given back");
+    let reported = raw.find("thread 'taskdeck-console'").expect("it was reported");
+    assert!(taken < given_back && given_back < reported);
     assert!(pty.ends());
 }
 
