@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use taskdeck::app::keys::Keymap;
+use taskdeck::app::keys::{Key, Keymap};
 use taskdeck::app::message::{LinkReport, Message};
 use taskdeck::app::state::{Access, FirstStart, Session, Setup};
 use taskdeck::app::{Effect, Read, State};
@@ -96,6 +96,16 @@ fn child() {
         // With a handler SIGHUP does not end the process, so that only the reader can notice.
         let _hangup =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).expect("a handler");
+        if let Some(evidence) = way.strip_prefix("stall ") {
+            // Whole frames until the terminal takes nothing more; sending them never waits.
+            for _ in 0..200 {
+                ui.messages.send(Message::Key(Key::ctrl('l'))).expect("a console");
+                tokio::time::sleep(Duration::from_millis(17)).await;
+            }
+            let ended = ui.finish(Duration::from_millis(300)).await;
+            std::fs::write(evidence, format!("{ended:?}")).expect("a file");
+            std::process::exit(0);
+        }
         if way == "panic elsewhere" {
             let joined = std::thread::Builder::new()
                 .name("bystander".to_owned())
@@ -307,6 +317,26 @@ fn a_panic_elsewhere_leaves_the_console_alone() {
     pty.press(b"q");
     pty.until("end", |screen| screen.contents().contains("CHILD ENDED WELL"));
     assert!(pty.ends());
+}
+
+#[test]
+fn a_stalled_line_stops_only_the_drawing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let evidence = folder.path().join("ended");
+    let size = PtySize { rows: 50, cols: 200, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
+    let mut command = CommandBuilder::new(std::env::current_exe().expect("this binary"));
+    command.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
+    command.env(CHILD, format!("stall {}", evidence.display()));
+    let mut child = pair.slave.spawn_command(command).expect("this binary again");
+    // Nobody reads what it draws.
+    let end = Instant::now() + PATIENCE;
+    while !evidence.exists() {
+        assert!(Instant::now() < end, "the root hangs with the line");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(child.wait().expect("a child").success());
+    assert_eq!(std::fs::read_to_string(&evidence).expect("the evidence"), "Stalled");
 }
 
 #[test]

@@ -145,6 +145,7 @@ impl Dialog {
 }
 
 /// What a box asks for.
+#[derive(Clone, Copy)]
 struct Wants {
     width: u16,
     lines: u16,
