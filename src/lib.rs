@@ -5,6 +5,12 @@
 //! way (`ARCHITECTURE.md`, checked by `tests/architecture.rs`).
 
 pub mod app;
+pub mod cli;
+pub mod config;
+pub mod console;
 pub mod db;
 pub mod domain;
+pub mod headless;
+pub mod logging;
 pub mod ui;
+pub mod worker;

@@ -1,3 +1,21 @@
 //! The `taskdeck` program.
 
-fn main() {}
+use std::process::ExitCode;
+use std::time::Duration;
+
+use color_eyre::eyre::{Result, WrapErr as _};
+use taskdeck::cli;
+
+/// How long a thread that still blocks (a read of standard input) may hold up the end.
+const LAST_WAIT: Duration = Duration::from_millis(100);
+
+fn main() -> Result<ExitCode> {
+    color_eyre::install()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .wrap_err("the program's threads could not be started")?;
+    let exit = runtime.block_on(cli::run(std::env::args_os().collect()));
+    runtime.shutdown_timeout(LAST_WAIT);
+    Ok(exit.into())
+}

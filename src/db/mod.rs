@@ -1,1 +1,171 @@
 //! Everything that speaks to `PostgreSQL`. May use `domain`.
+//!
+//! Invariants: every write is one conditional statement in `sql/`, and the number of rows it changed decides;
+//! every step has a deadline; what comes back is a typed outcome ([`crate::domain::outcome`]) or a
+//! [`DbError`] that says whether anything was applied.
+
+pub mod conninfo;
+
+mod checkup;
+mod claim;
+mod connect;
+mod decide;
+mod error;
+mod finish;
+mod health;
+mod instances;
+mod listen;
+mod measure;
+mod migrate;
+mod overview;
+mod pool;
+pub mod private;
+mod resolve;
+mod row;
+pub mod sql;
+mod submit;
+mod tasks;
+
+use std::sync::Arc;
+
+pub use checkup::{NeededTo, Privilege, ServerFacts};
+pub use claim::{ClaimRequest, Claimed};
+pub use connect::Access;
+pub use error::{DbError, Retry, Trouble};
+pub use finish::{Finish, FinishEnd};
+pub use instances::{Heartbeat, NewInstance, Recovered, Renewal};
+pub use listen::{Listener, Wake};
+pub use migrate::Migrated;
+pub use pool::{Limits, Param, Pool, Session};
+pub use resolve::OnUnknown;
+pub use sql::Schema;
+pub use tasks::{ListQuery, Preview};
+
+use connect::{Connector, Plans};
+use conninfo::ConnInfo;
+use measure::StatementTallies;
+use sql::{Statement, Texts};
+
+use crate::domain::observed::{PoolFigures, StatementFigures};
+
+/// How to open a database.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the tables are.
+    pub schema: Schema,
+    /// Deadlines and sizes.
+    pub limits: Limits,
+    /// Whether the sessions are read-only.
+    pub access: Access,
+    /// What connections call themselves: the pool's name is put behind it.
+    pub application: String,
+}
+
+/// What this program's connections call themselves, as a prefix.
+pub const APPLICATION: &str = "taskdeck ";
+
+/// A database: its pools, and every statement as a method.
+#[derive(Debug, Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    schema: Schema,
+    operator: Pool,
+    workers: Pool,
+    listener: Connector,
+    limits: Limits,
+    statements: Arc<StatementTallies>,
+    wakes: submit::Wakes,
+}
+
+impl Db {
+    /// Opens the pools and makes the first connection, so that a wrong address is an error now and not at the
+    /// first call.
+    ///
+    /// # Errors
+    /// `Unavailable` with what to do, if no connection can be made.
+    pub async fn open(info: ConnInfo, options: Options) -> Result<Self, DbError> {
+        let tls = conninfo::connector(&info)
+            .map_err(|error| DbError::Unavailable(Trouble::new(error.to_string()).hint(error.hint())))?;
+        let info = Arc::new(info);
+        let Options { schema, limits, access, application } = options;
+        let texts = Texts::new(&schema);
+        let statements = Arc::<StatementTallies>::default();
+        let named = |pool: &str| format!("{APPLICATION}{application} {pool}");
+        let first = Connector::new(&info, tls, &named("operator"), &limits, Plans::Default, access);
+        let pool = |name, size, connector| {
+            Pool::new(name, size, connector, &limits, texts.clone(), Arc::clone(&statements))
+        };
+        let workers = first.sibling(&named("workers"), &limits, Plans::ByIndex);
+        let listener = first.sibling(&named("listen"), &limits, Plans::Default);
+        let db = Self {
+            inner: Arc::new(Inner {
+                operator: pool("operator", limits.operator_pool, first),
+                workers: pool("workers", limits.workers_pool, workers),
+                listener,
+                schema,
+                statements: Arc::clone(&statements),
+                wakes: submit::Wakes::default(),
+                limits: limits.clone(),
+            }),
+        };
+        drop(db.inner.operator.acquire().await?);
+        Ok(db)
+    }
+
+    /// The schema that the tables are in.
+    pub fn schema(&self) -> &Schema {
+        &self.inner.schema
+    }
+
+    /// The deadlines in force.
+    pub fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+
+    /// The pool of the operator's reads and decisions.
+    pub fn operator_pool(&self) -> &Pool {
+        &self.inner.operator
+    }
+
+    /// The workers' pool.
+    pub fn workers_pool(&self) -> &Pool {
+        &self.inner.workers
+    }
+
+    /// Whether a pooler in transaction mode was found in between: then LISTEN delivers nothing and workers poll.
+    pub fn behind_pooler(&self) -> bool {
+        self.inner.listener.behind_pooler()
+    }
+
+    /// How both pools do.
+    pub fn pool_figures(&self) -> Vec<PoolFigures> {
+        vec![self.inner.operator.figures(), self.inner.workers.figures()]
+    }
+
+    /// How the statements do, most called first.
+    pub fn statement_figures(&self) -> Vec<StatementFigures> {
+        self.inner.statements.figures()
+    }
+
+    /// Asks the server to parse and plan `statement` without running it.
+    ///
+    /// # Errors
+    /// What the server finds wrong with it.
+    pub async fn prepare_check(&self, statement: Statement) -> Result<(), DbError> {
+        let mut session = self.inner.operator.acquire().await?;
+        let text = sql::render(statement.text, &self.inner.schema);
+        let answer = session.client().prepare(&text).await.map(drop);
+        session.settled();
+        answer.map_err(|error| error::classify(&error, sql::Effect::Read))
+    }
+
+    /// Closes both pools; calls that are under way still end.
+    pub fn close(&self) {
+        self.inner.operator.close();
+        self.inner.workers.close();
+    }
+}

@@ -228,7 +228,7 @@ pub struct StatementFigures {
     pub calls: u64,
     /// Calls that failed since the start.
     pub errors: u64,
-    /// Calls per second over the last minute or since the start.
+    /// Calls per second since its first call.
     pub per_s: f64,
     /// Median time over the last calls, the reply included.
     pub p50: Duration,

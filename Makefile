@@ -1,0 +1,35 @@
+# Thin on purpose: cargo does the work. `make run` and `make test` see to it first that PostgreSQL server
+# programs are there; `make check` is what CI runs.
+
+CARGO ?= cargo
+
+.PHONY: run test check format clippy docs postgres deny picture
+
+run: postgres
+	$(CARGO) run --release --quiet --
+
+test: postgres
+	$(CARGO) test
+
+check: format clippy docs test
+
+format:
+	$(CARGO) fmt --all --check
+
+clippy:
+	$(CARGO) clippy --all-targets -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items
+
+postgres:
+	@sh scripts/ensure-postgres.sh
+
+# Needs `cargo install cargo-deny`; licences, duplicates and sources, without the network.
+deny:
+	$(CARGO) deny --offline check bans licenses sources
+
+# Draws docs/console.svg from a running console.
+picture: postgres
+	$(CARGO) build --release
+	$(CARGO) run --example picture -- target/release/taskdeck docs/console.svg 120 30

@@ -1,0 +1,108 @@
+//! What a decision came to, row by row, in words.
+
+use std::time::Duration;
+
+use crate::domain::figure::age;
+use crate::domain::outcome::Verdict;
+use crate::domain::{Decision, DecisionKind, LastChange, Status, Task, TaskId};
+
+/// What became of one row of `decision`.
+pub(super) fn sentence(decision: &Decision, id: TaskId, verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Committed { task, version_before } => committed(decision.kind, task, *version_before),
+        Verdict::Conflict { task, last } => {
+            let seen =
+                decision.rows.iter().find(|seen| seen.id == id).map_or(task.version, |seen| seen.version);
+            conflict(decision.kind, task, seen, last.as_ref())
+        }
+        Verdict::NotFound => format!("task {id}: there is no such task{}", of_tenant(decision)),
+        Verdict::Held { task } => {
+            format!("task {id}: left {}, because another row stood in the way", task.status)
+        }
+    }
+}
+
+fn of_tenant(decision: &Decision) -> String {
+    decision.tenant.as_ref().map(|tenant| format!(" of tenant {tenant}")).unwrap_or_default()
+}
+
+fn committed(kind: DecisionKind, task: &Task, before: i64) -> String {
+    let versions = format!("(v{before} → v{})", task.version);
+    let id = task.id;
+    if kind == DecisionKind::Cancel && task.cancel_requested {
+        return format!("task {id}: asked to stop {versions}; it is RUNNING until it has");
+    }
+    format!("task {id}: {}, now {} {versions}", kind.past(), task.status)
+}
+
+fn conflict(kind: DecisionKind, task: &Task, seen: i64, last: Option<&LastChange>) -> String {
+    let id = task.id;
+    if task.version == seen {
+        return format!("task {id}: it is {}; {}", state(task), needs(kind));
+    }
+    let versions = format!("(v{seen} → v{})", task.version);
+    match last {
+        Some(last) => {
+            let when = age(Duration::from_millis(u64::try_from(last.ago_ms).unwrap_or(0)));
+            let reason = last.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("task {id}: {} {} {when} ago {versions}{reason}", last.actor, did(&last.movement))
+        }
+        None => format!("task {id}: it has changed {versions} and is {}", state(task)),
+    }
+}
+
+fn state(task: &Task) -> String {
+    if task.cancel_requested {
+        "RUNNING and was asked to stop already".to_owned()
+    } else {
+        task.status.to_string()
+    }
+}
+
+/// From which states a decision is possible.
+fn needs(kind: DecisionKind) -> String {
+    let from: Vec<&str> = Status::ALL
+        .into_iter()
+        .filter(|status| kind.leads_to(*status).is_some())
+        .map(Status::as_str)
+        .collect();
+    format!("only {} can be {}", from.join(", "), kind.past())
+}
+
+/// A move of the history as something that somebody did to a task.
+fn did(movement: &str) -> String {
+    match movement {
+        "cancel" => "canceled it",
+        "request-cancel" => "asked it to stop",
+        "approve" => "approved it",
+        "reject" => "rejected it",
+        "requeue" => "requeued it",
+        "claim" => "claimed it",
+        "finish" => "finished it",
+        "fail" => "failed it",
+        "retry" => "put it back after a failure",
+        "release" => "gave it back",
+        "recover" => "recovered it",
+        "submit" => "submitted it",
+        other => return format!("changed it ({other})"),
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_decision_needs_follows_the_table_of_moves() {
+        assert_eq!(needs(DecisionKind::Approve), "only SUBMITTED can be approved");
+        assert_eq!(needs(DecisionKind::Requeue), "only FAILED, CANCELED, REJECTED can be requeued");
+        assert_eq!(needs(DecisionKind::Cancel), "only SUBMITTED, QUEUED, RUNNING can be canceled");
+    }
+
+    #[test]
+    fn a_move_that_is_not_known_is_still_told() {
+        assert_eq!(did("reject"), "rejected it");
+        assert_eq!(did("blend"), "changed it (blend)");
+    }
+}

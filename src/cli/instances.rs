@@ -1,0 +1,98 @@
+//! `taskdeck instances`: processes, their leases, what they have in flight.
+
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
+use super::open::{SchemaCheck, open};
+use super::run::Call;
+use super::table::Table;
+use crate::domain::figure::{rate, thousands};
+use crate::domain::{Instance, InstanceState};
+
+/// The most tasks in flight that a line of text names.
+const NAMED: usize = 8;
+
+#[derive(Debug, Serialize)]
+struct Document {
+    instances: Vec<Instance>,
+}
+
+/// Prints instances that live, and those that ended within the last hour.
+///
+/// # Errors
+/// What the database says.
+pub(super) async fn run(call: &Call) -> Result<Exit, Failure> {
+    let session = open(&call.settings, "instances", SchemaCheck::First).await?;
+    let instances = session.db.instances().await;
+    session.close().await;
+    let document = Document { instances: instances? };
+    call.output.print(&document, || text(call, &document.instances))?;
+    Ok(Exit::Done)
+}
+
+fn text(call: &Call, instances: &[Instance]) -> String {
+    if instances.is_empty() {
+        return "no instance runs, and none ended within the last hour\n".to_owned();
+    }
+    let heads = [
+        "INSTANCE",
+        "STATE",
+        "KIND",
+        "OPERATOR",
+        "QUEUES",
+        "SLOTS",
+        "LEASE",
+        "DONE",
+        "FAILED",
+        "DONE/S",
+        "IN FLIGHT",
+    ];
+    let mut table = Table::new(&heads, &[5, 6, 7, 8, 9]);
+    for instance in instances {
+        let fields = vec![
+            instance.label(),
+            instance.state.as_str().to_owned(),
+            instance.kind.clone(),
+            instance.operator.clone(),
+            instance.queues.join(","),
+            format!("{}/{}", instance.running, instance.slots),
+            lease(instance),
+            thousands(instance.done_total),
+            thousands(instance.failed_total),
+            rate(instance.done_per_s),
+            in_flight(instance),
+        ];
+        match instance.state {
+            InstanceState::Lost => table.push_coloured(fields, 1, "31"),
+            InstanceState::Draining | InstanceState::Canceling => table.push_coloured(fields, 1, "33"),
+            _ => table.push(fields),
+        }
+    }
+    table.render(call.output)
+}
+
+fn lease(instance: &Instance) -> String {
+    if !instance.state.is_alive() {
+        "-".to_owned()
+    } else if instance.lease_left_s < 0.0 {
+        "passed".to_owned()
+    } else {
+        format!("{:.0} s", instance.lease_left_s)
+    }
+}
+
+fn in_flight(instance: &Instance) -> String {
+    let mut shown: Vec<String> = instance
+        .in_flight
+        .iter()
+        .take(NAMED)
+        .map(
+            |task| if task.cancel_requested { format!("{} (to stop)", task.id) } else { task.id.to_string() },
+        )
+        .collect();
+    let named = i64::try_from(shown.len()).unwrap_or(i64::MAX);
+    if instance.running > named {
+        shown.push(format!("and {} more", instance.running - named));
+    }
+    if shown.is_empty() { "-".to_owned() } else { shown.join(" ") }
+}

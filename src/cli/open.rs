@@ -1,0 +1,204 @@
+//! Opening the database that is named, or the private server where none is, with a schema that fits.
+
+use super::exit::Failure;
+use super::output::note;
+use crate::config::{Mode, Settings};
+use crate::db::conninfo::{self, ConnInfo, Source, Sources, process_env};
+use crate::db::private::{Origin as ServerOrigin, PrivateError, PrivateServer};
+use crate::db::{Db, DbError, Migrated, Options, Trouble};
+
+use super::exit::Exit;
+
+/// Whether the schema is looked at before the command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SchemaCheck {
+    /// It is brought up to date, or checked, as the settings say.
+    First,
+    /// Left alone: the command itself looks.
+    ByCommand,
+}
+
+/// An open database.
+#[derive(Debug)]
+pub struct Session {
+    /// Its statements.
+    pub db: Db,
+    /// `user@host/database`, for people.
+    pub label: String,
+    /// What named the database.
+    pub source: Source,
+    /// What opening did to the schema; none if it was left alone.
+    pub migrated: Option<Migrated>,
+    /// The private server, if it is one.
+    pub server: Option<PrivateServer>,
+}
+
+impl Session {
+    /// Whether this run made the private server's cluster.
+    pub fn is_first_start(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.origin() == ServerOrigin::Created)
+    }
+
+    /// The database for people with little room: `host/database`, or that it is the private server.
+    pub fn short_label(&self) -> String {
+        match &self.server {
+            Some(_) => "private server".to_owned(),
+            None => self.label.split_once('@').map_or(self.label.as_str(), |(_, place)| place).to_owned(),
+        }
+    }
+
+    /// The database for people: `user@host/database`, or which private server it is.
+    pub fn long_label(&self) -> String {
+        match &self.server {
+            Some(server) => format!("private server in {}", server.folder().display()),
+            None => self.label.clone(),
+        }
+    }
+
+    /// Sends what is owed, closes every connection and leaves the private server.
+    pub async fn close(self) {
+        self.db.settle_wakes().await;
+        self.db.close();
+        drop(self.db);
+        if let Some(server) = self.server {
+            leave(server).await;
+        }
+    }
+}
+
+/// What connections call themselves: `list bob@ops2:4402`.
+fn application(purpose: &str, settings: &Settings) -> String {
+    format!("{purpose} {}@{}:{}", settings.operator, host(), std::process::id())
+}
+
+/// This host's name.
+pub(super) fn host() -> String {
+    hostname::get().map_or_else(|_| "localhost".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Finds the address that is named; none means the private server.
+///
+/// # Errors
+/// The settings of the connection are malformed or cannot be honoured.
+pub(super) fn resolve(settings: &Settings) -> Result<Option<ConnInfo>, Failure> {
+    let sources = Sources {
+        flag_url: settings.flag_url.as_ref().map(|url| url.expose().to_owned()),
+        config_url: settings.file_url.as_ref().map(|url| url.expose().to_owned()),
+        ..Sources::of_process(&process_env)
+    };
+    Ok(conninfo::resolve(&sources)?)
+}
+
+/// Opens the database for `purpose`.
+///
+/// # Errors
+/// The settings are wrong, nobody answers there, or the schema does not fit.
+pub(super) async fn open(settings: &Settings, purpose: &str, check: SchemaCheck) -> Result<Session, Failure> {
+    let named = resolve(settings)?;
+    let (info, server) = match named {
+        Some(info) => (info, None),
+        None => start_private(settings).await?,
+    };
+    for warning in info.warnings() {
+        note(&format!("taskdeck: {warning}"));
+    }
+    let (label, source) = (info.label(), info.source());
+    match connect(info, settings, purpose, check).await {
+        Ok((db, migrated)) => Ok(Session { db, label, source, migrated, server }),
+        Err(failure) => {
+            if let Some(server) = server {
+                leave(server).await;
+            }
+            Err(failure)
+        }
+    }
+}
+
+async fn connect(
+    info: ConnInfo,
+    settings: &Settings,
+    purpose: &str,
+    check: SchemaCheck,
+) -> Result<(Db, Option<Migrated>), Failure> {
+    let source = info.source();
+    let options = Options {
+        schema: settings.schema.clone(),
+        limits: settings.limits.clone(),
+        access: settings.access,
+        application: application(purpose, settings),
+    };
+    let db = Db::open(info, options).await.map_err(|error| with_hint(error, source))?;
+    let migrated = match (check, settings.mode) {
+        (SchemaCheck::ByCommand, _) => None,
+        (SchemaCheck::First, Mode::Check) => {
+            db.check_schema().await?;
+            None
+        }
+        (SchemaCheck::First, Mode::Migrate) => Some(db.migrate().await?),
+    };
+    if let Some(done) = migrated.filter(|done| done.from != done.to) {
+        let schema = settings.schema.name();
+        note(&match done.from {
+            0 => format!("taskdeck: made the schema `{schema}` (version {})", done.to),
+            from => format!("taskdeck: brought the schema `{schema}` from version {from} to {}", done.to),
+        });
+    }
+    Ok((db, migrated))
+}
+
+/// An error of connecting, with what to do where it does not say.
+fn with_hint(error: DbError, source: Source) -> Failure {
+    let advice = format!("is PostgreSQL running there? the address came from {source}");
+    Failure::from(match error {
+        DbError::Unavailable(Trouble { hint: None, message, sqlstate, retry }) => {
+            DbError::Unavailable(Trouble { hint: Some(advice), message, sqlstate, retry })
+        }
+        other => other,
+    })
+}
+
+async fn start_private(settings: &Settings) -> Result<(ConnInfo, Option<PrivateServer>), Failure> {
+    let options = super::private::options(settings);
+    let server = blocking(move || PrivateServer::start(&options)).await??;
+    note(&format!("taskdeck: {}", server.announcement()));
+    let info =
+        ConnInfo::for_private_server(server.socket_dir(), server.port(), server.user(), server.database())?;
+    Ok((info, Some(server)))
+}
+
+/// Leaves the private server. A server that could not be stopped is adopted by the next Taskdeck.
+async fn leave(server: PrivateServer) {
+    match blocking(move || server.leave()).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => note(&format!("taskdeck: {error}; {}", error.hint())),
+        Err(failure) => note(&format!("taskdeck: {failure}")),
+    }
+}
+
+/// Runs what blocks on a thread that may.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Failure::unexpected(format!("a part of the program failed: {error}")))
+}
+
+impl From<PrivateError> for Failure {
+    fn from(error: PrivateError) -> Self {
+        let (exit, kind) = match &error {
+            PrivateError::NoPrograms { .. }
+            | PrivateError::NamedPrograms { .. }
+            | PrivateError::UnsupportedVersions { .. }
+            | PrivateError::ProgramsUnreachable { .. }
+            | PrivateError::NoAccount
+            | PrivateError::NoHome
+            | PrivateError::FolderUnreachable { .. }
+            | PrivateError::WrongOwner { .. }
+            | PrivateError::NotOurs { .. } => (Exit::Usage, "config"),
+            PrivateError::InUse { .. } => (Exit::Conflict, "conflict"),
+            _ => (Exit::Unavailable, "unavailable"),
+        };
+        Self::new(exit, kind, error.to_string()).hint(error.hint())
+    }
+}

@@ -1,0 +1,33 @@
+//! A question on the terminal. Only a clear yes is a yes.
+
+use std::io::{self, Write as _};
+
+use crate::domain::text::visible;
+
+/// Asks on standard error and reads one line.
+///
+/// # Errors
+/// The terminal cannot be read.
+pub(super) fn ask(question: &str) -> io::Result<bool> {
+    let mut err = io::stderr().lock();
+    err.write_all(visible(question).as_bytes())?;
+    err.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(is_yes(&answer))
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_yes;
+
+    #[test]
+    fn only_a_clear_yes_is_a_yes() {
+        assert!(is_yes("y\n") && is_yes(" YES \n"));
+        assert!(["", "\n", "n\n", "yep\n", "yy\n"].iter().all(|answer| !is_yes(answer)));
+    }
+}

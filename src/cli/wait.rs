@@ -1,0 +1,64 @@
+//! Waiting for a task's end by looking, ever less often.
+
+use std::time::{Duration, Instant};
+
+use super::exit::{Exit, Failure};
+use crate::config::duration;
+use crate::db::{Db, DbError, Preview};
+use crate::domain::Task;
+
+/// The first pause between two looks; it doubles up to [`LONGEST`].
+const FIRST: Duration = Duration::from_millis(100);
+
+/// The longest pause between two looks.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// How a wait ended.
+#[derive(Debug)]
+pub(super) enum Waited {
+    /// The task is in a final state.
+    Ended(Task),
+    /// The time passed; the task as it was last seen.
+    TimedOut(Task),
+}
+
+/// Waits until `task` is in a final state, at most `within`.
+///
+/// # Errors
+/// The task is gone; or the time passed while the database could not be asked.
+pub(super) async fn until_final(db: &Db, mut task: Task, within: Duration) -> Result<Waited, Failure> {
+    let started = Instant::now();
+    let mut pause = FIRST;
+    let mut trouble: Option<DbError> = None;
+    while !task.status.is_final() {
+        let left = within.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return trouble.map_or(Ok(Waited::TimedOut(task)), |error| Err(error.into()));
+        }
+        tokio::time::sleep(pause.min(left)).await;
+        pause = (pause * 2).min(LONGEST);
+        match db.task(task.id, None, Preview::Whole).await {
+            Ok(Some(now)) => {
+                task = now;
+                trouble = None;
+            }
+            Ok(None) => return Err(gone(&task)),
+            // It comes back, or the time passes.
+            Err(error @ DbError::Unavailable(_)) => trouble = Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Waited::Ended(task))
+}
+
+fn gone(task: &Task) -> Failure {
+    Failure::new(Exit::NotFound, "not_found", format!("task {} is no longer in the database", task.id))
+}
+
+/// The failure of a wait whose time has passed.
+pub(super) fn timed_out(task: &Task, within: Duration) -> Failure {
+    let (id, status) = (task.id, task.status);
+    let message = format!("task {id} is still {status} after {}", duration::show(within));
+    Failure::new(Exit::Unexpected, "timeout", message)
+        .hint(format!("it is submitted and goes on: `taskdeck show {id}`, and a longer --timeout next time"))
+}

@@ -1,0 +1,139 @@
+//! An operator's decision: one statement, all rows or none, each with the version that was seen.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use super::Db;
+use super::error::DbError;
+use super::resolve::{OnUnknown, resolve};
+use super::row::{get, task};
+use super::sql::{DECIDE, DECIDED};
+use super::tasks::Preview;
+use crate::domain::input::storable;
+use crate::domain::outcome::{Decided, Verdict};
+use crate::domain::{Decision, Seen, Status, TaskId};
+
+impl Db {
+    /// Decides; sending the same decision (the same operation id) again gives the same answer.
+    ///
+    /// # Errors
+    /// `Unavailable`: nothing was changed. `Unknown`: not even asking again told. `Refused`: the role or session
+    /// may not.
+    pub async fn decide(&self, decision: &Decision, on_unknown: OnUnknown<'_>) -> Result<Decided, DbError> {
+        let mut asked = decision.rows.clone();
+        asked.sort_by_key(|seen| seen.id);
+        asked.dedup_by_key(|seen| seen.id);
+        let resolved = resolve(on_unknown, || self.decide_once(decision, &asked)).await?;
+        let mut rows = resolved.answer;
+        let concerns_workers = |verdict: &Verdict| matches!(verdict, Verdict::Committed { task, .. } if matches!(task.status, Status::Running | Status::Queued));
+        if rows.iter().any(|(_, verdict)| concerns_workers(verdict)) {
+            self.wake().await;
+        }
+        self.name_winners(&mut rows).await;
+        Ok(Decided {
+            kind: decision.kind,
+            rows,
+            resolved_from_unknown: resolved.from_unknown,
+            retries: resolved.retries,
+        })
+    }
+
+    async fn decide_once(
+        &self,
+        decision: &Decision,
+        asked: &[Seen],
+    ) -> Result<Vec<(TaskId, Verdict)>, DbError> {
+        let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
+        let versions: Vec<i64> = asked.iter().map(|seen| seen.version).collect();
+        let reason = decision.reason.as_deref().map(storable);
+        let characters = Preview::Whole.characters();
+        let rows = self
+            .inner
+            .operator
+            .query(
+                DECIDE,
+                &[
+                    (&decision.kind.verb(), Type::TEXT),
+                    (&ids, Type::INT8_ARRAY),
+                    (&versions, Type::INT8_ARRAY),
+                    (&decision.tenant, Type::TEXT),
+                    (&storable(&decision.operator), Type::TEXT),
+                    (&reason, Type::TEXT),
+                    (&decision.operation.0, Type::UUID),
+                    (&characters, Type::INT4),
+                ],
+            )
+            .await?;
+        let mut verdicts = rows.iter().map(|row| verdict(row, asked)).collect::<Result<Vec<_>, _>>()?;
+        if !verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Committed { .. })) {
+            // The row moved on: perhaps by this very decision, sent before.
+            let before = self
+                .inner
+                .operator
+                .query(
+                    DECIDED,
+                    &[
+                        (&decision.operation.0, Type::UUID),
+                        (&characters, Type::INT4),
+                        (&ids, Type::INT8_ARRAY),
+                        (&decision.kind.verb(), Type::TEXT),
+                        (&decision.tenant, Type::TEXT),
+                    ],
+                )
+                .await?;
+            if before.len() == asked.len() {
+                verdicts = before
+                    .iter()
+                    .map(|row| {
+                        let task = task(row)?;
+                        let version_before = get(row, "version_before", "a decision")?;
+                        Ok((task.id, Verdict::Committed { task, version_before }))
+                    })
+                    .collect::<Result<_, DbError>>()?;
+            }
+        }
+        for seen in asked {
+            if !verdicts.iter().any(|(id, _)| *id == seen.id) {
+                verdicts.push((seen.id, Verdict::NotFound));
+            }
+        }
+        verdicts.sort_by_key(|(id, _)| *id);
+        Ok(verdicts)
+    }
+
+    /// Adds to each conflict who changed the row and when. That nobody can be named is no reason to hold the
+    /// answer back.
+    async fn name_winners(&self, rows: &mut [(TaskId, Verdict)]) {
+        let ids: Vec<TaskId> = rows
+            .iter()
+            .filter(|(_, verdict)| matches!(verdict, Verdict::Conflict { .. }))
+            .map(|(id, _)| *id)
+            .collect();
+        if ids.is_empty() {
+            return;
+        }
+        let Ok(changes) = self.last_changes(&ids).await else { return };
+        for (id, verdict) in rows {
+            if let Verdict::Conflict { task, last } = verdict {
+                *last = changes
+                    .iter()
+                    .find(|(changed, change)| changed == id && change.version_after == task.version)
+                    .map(|(_, change)| change.clone());
+            }
+        }
+    }
+}
+
+fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
+    let task = task(row)?;
+    let id = task.id;
+    let changed: bool = get(row, "changed", "a decision")?;
+    let may: bool = get(row, "may", "a decision")?;
+    let version_before = asked.iter().find(|seen| seen.id == id).map_or(0, |seen| seen.version);
+    let verdict = match (changed, may) {
+        (true, _) => Verdict::Committed { task, version_before },
+        (false, true) => Verdict::Held { task },
+        (false, false) => Verdict::Conflict { task, last: None },
+    };
+    Ok((id, verdict))
+}

@@ -1,0 +1,220 @@
+//! What can go wrong around a statement, sorted by the one question that matters: was it applied?
+
+use std::fmt;
+
+use tokio_postgres::error::{Severity, SqlState};
+
+use super::sql::Effect;
+
+/// Why a call gave no answer of its own kind.
+///
+/// Above this floor nobody sees an SQLSTATE's meaning; the code is kept only to be shown after the words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DbError {
+    /// Certainly not applied: no connection could be had, or the server refused or rolled back.
+    #[error("{0}")]
+    Unavailable(Trouble),
+    /// The request was sent and no answer came: it may have been applied.
+    #[error("{0}")]
+    Unknown(Trouble),
+    /// Not allowed: a read-only session or a missing privilege.
+    #[error("{0}")]
+    Refused(Trouble),
+    /// The schema is missing, or older or newer than this program expects.
+    #[error("{0}")]
+    Schema(Trouble),
+    /// A row came back that cannot be read; nothing is known to be wrong with the others.
+    #[error("{what}: {problem}")]
+    BadRow {
+        /// Which row, as far as that could be read.
+        what: String,
+        /// Which column, and what is wrong with it.
+        problem: String,
+    },
+}
+
+/// What happened, in words first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What happened.
+    pub message: String,
+    /// What to do about it, where that is known.
+    pub hint: Option<String>,
+    /// The server's five-letter code, where it gave one.
+    pub sqlstate: Option<String>,
+    /// Whether the whole decision may be decided again at once (deadlock, serialization failure).
+    pub retry: Retry,
+}
+
+/// Whether a statement that the server rolled back may be tried again at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// A deadlock or serialization failure: the server rolled back, another try may well succeed.
+    Whole,
+    /// Another try at once would meet the same obstacle.
+    No,
+}
+
+impl Trouble {
+    /// Trouble with no code.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, sqlstate: None, retry: Retry::No }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(code) = &self.sqlstate {
+            write!(f, " ({code})")?;
+        }
+        Ok(())
+    }
+}
+
+impl DbError {
+    /// What happened and what to do, where it is not a row that cannot be read.
+    pub fn trouble(&self) -> Option<&Trouble> {
+        match self {
+            Self::Unavailable(trouble)
+            | Self::Unknown(trouble)
+            | Self::Refused(trouble)
+            | Self::Schema(trouble) => Some(trouble),
+            Self::BadRow { .. } => None,
+        }
+    }
+
+    /// What to do about it, where that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.trouble().and_then(|trouble| trouble.hint.as_deref())
+    }
+
+    /// Whether the server rolled back something that may be decided again at once.
+    pub(crate) fn may_retry_whole(&self) -> bool {
+        self.trouble().is_some_and(|trouble| trouble.retry == Retry::Whole)
+    }
+
+    /// Not sent: what is said in `message`.
+    pub(crate) fn not_sent(message: impl Into<String>) -> Self {
+        Self::Unavailable(Trouble::new(message))
+    }
+}
+
+/// Sorts the error of a statement that was sent. What happened inside a transaction before its COMMIT, and to a
+/// statement that only reads, is never unknown.
+pub(crate) fn classify(error: &tokio_postgres::Error, effect: Effect) -> DbError {
+    let Some(db) = error.as_db_error() else {
+        let mut trouble = Trouble::new(describe(error));
+        return if error.is_closed() || !was_not_sent(error) {
+            trouble.hint = Some("the connection was lost; it is made again at the next call".to_owned());
+            lost(trouble, effect)
+        } else {
+            DbError::Unavailable(trouble)
+        };
+    };
+    let code = db.code();
+    let trouble = Trouble {
+        message: words(code)
+            .map_or_else(|| db.message().to_owned(), |words| format!("{words}: {}", db.message())),
+        hint: hint(code).map(str::to_owned).or_else(|| db.hint().map(str::to_owned)),
+        sqlstate: Some(code.code().to_owned()),
+        retry: if matches!(*code, SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE) {
+            Retry::Whole
+        } else {
+            Retry::No
+        },
+    };
+    // The severity is FATAL where the session ended with the statement: then the answer to it was lost. The
+    // two codes are how some servers say that they do not know either.
+    let ended =
+        db.parsed_severity().is_some_and(|severity| matches!(severity, Severity::Fatal | Severity::Panic));
+    let ambiguous = *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+        || *code == SqlState::TRANSACTION_RESOLUTION_UNKNOWN;
+    if ended || ambiguous {
+        return lost(trouble, effect);
+    }
+    match *code {
+        SqlState::INSUFFICIENT_PRIVILEGE => DbError::Refused(trouble),
+        SqlState::UNDEFINED_TABLE
+        | SqlState::UNDEFINED_COLUMN
+        | SqlState::INVALID_SCHEMA_NAME
+        | SqlState::UNDEFINED_FUNCTION => DbError::Schema(trouble),
+        _ => DbError::Unavailable(trouble),
+    }
+}
+
+/// No answer came to what was sent.
+pub(crate) fn lost(trouble: Trouble, effect: Effect) -> DbError {
+    match effect {
+        Effect::Write => DbError::Unknown(trouble),
+        Effect::Read => DbError::Unavailable(trouble),
+    }
+}
+
+/// Whether the error arose while the request was put together, before anything was sent.
+fn was_not_sent(error: &tokio_postgres::Error) -> bool {
+    // The driver hides its kinds; these three texts are theirs.
+    let text = error.to_string();
+    ["error serializing parameter", "error encoding message", "expected "]
+        .iter()
+        .any(|start| text.starts_with(start))
+}
+
+/// The driver's message with its cause.
+pub(crate) fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn words(code: &SqlState) -> Option<&'static str> {
+    Some(match *code {
+        SqlState::QUERY_CANCELED => "the server stopped the statement",
+        SqlState::LOCK_NOT_AVAILABLE => "waited too long for a row lock",
+        SqlState::T_R_DEADLOCK_DETECTED => "deadlock: the server rolled this back",
+        SqlState::T_R_SERIALIZATION_FAILURE => "serialization failure: the server rolled this back",
+        SqlState::READ_ONLY_SQL_TRANSACTION => "the server or session is read-only",
+        SqlState::INSUFFICIENT_PRIVILEGE => "the database role may not do this",
+        SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN => "the server ended the session",
+        SqlState::CANNOT_CONNECT_NOW => "the server is starting or stopping",
+        SqlState::TOO_MANY_CONNECTIONS => "the server has no connection left",
+        SqlState::DISK_FULL => "the server's disk is full",
+        _ => return None,
+    })
+}
+
+fn hint(code: &SqlState) -> Option<&'static str> {
+    Some(match *code {
+        SqlState::QUERY_CANCELED => "it took longer than --statement-timeout, or someone canceled it",
+        SqlState::LOCK_NOT_AVAILABLE => {
+            "another session holds the row; screen 3 shows which (--lock-timeout)"
+        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
+            "connect to the primary (target_session_attrs=read-write), or leave out --read-only"
+        }
+        SqlState::INSUFFICIENT_PRIVILEGE => "ask the database's owner for the privilege",
+        SqlState::TOO_MANY_CONNECTIONS => "raise max_connections or lower --pool-size",
+        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::INVALID_SCHEMA_NAME => {
+            "run `taskdeck migrate`, or check --schema"
+        }
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "check the user and the password (PGPASSWORD, ~/.pgpass)"
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,209 @@
+//! Ends of claims: finish and release, each guarded by the claim's token.
+
+use std::time::Duration;
+
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::Db;
+use super::error::DbError;
+use super::row::{get, status};
+use super::sql::{FINISH, FINISH_SUCCESS, RELEASE};
+use crate::domain::input::storable;
+use crate::domain::outcome::Finished;
+use crate::domain::{InstanceId, OperationId, TaskId, TextCounts};
+
+/// The end of one claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finish {
+    /// The task.
+    pub id: TaskId,
+    /// The claim.
+    pub claim_no: i64,
+    /// How the analyser ended.
+    pub end: FinishEnd,
+    /// Names this finish, so that sending it again is harmless.
+    pub operation: OperationId,
+}
+
+/// How an analyser ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FinishEnd {
+    /// With its result.
+    Success {
+        /// The counts of the input.
+        counts: TextCounts,
+        /// What its command wrote.
+        output: Option<String>,
+    },
+    /// Without one; nothing of a partial result is kept.
+    Failure {
+        /// Why.
+        error: String,
+        /// When it may be tried again, if attempts are left, counted from the commit.
+        retry_after: Duration,
+    },
+}
+
+impl Db {
+    /// Commits the successes among `finishes` in one statement and each of the others in one of its own, which
+    /// also tells what became of those that were canceled or lost meanwhile. Answers are in the given order.
+    ///
+    /// # Errors
+    /// `Unknown`: send the same again, the token tells what was applied. On any error every one of them may be
+    /// sent again.
+    pub async fn finish(
+        &self,
+        instance: InstanceId,
+        actor: &str,
+        finishes: &[Finish],
+    ) -> Result<Vec<Finished>, DbError> {
+        let committed = self.finish_successes(instance, finishes).await?;
+        let mut answers = Vec::with_capacity(finishes.len());
+        for finish in finishes {
+            answers.push(if committed.binary_search(&(finish.id, finish.claim_no)).is_ok() {
+                Finished::Committed { status: crate::domain::Status::Succeeded }
+            } else {
+                self.finish_one(instance, actor, finish).await?
+            });
+        }
+        Ok(answers)
+    }
+
+    /// Returns the claims that were committed, in ascending order. By claim and not by id alone: a batch may hold
+    /// an old claim of a task beside its current one.
+    async fn finish_successes(
+        &self,
+        instance: InstanceId,
+        finishes: &[Finish],
+    ) -> Result<Vec<(TaskId, i64)>, DbError> {
+        let mut successes: Vec<(&Finish, &TextCounts, Option<String>)> = finishes
+            .iter()
+            .filter_map(|finish| match &finish.end {
+                FinishEnd::Success { counts, output } => {
+                    Some((finish, counts, output.as_deref().map(storable)))
+                }
+                FinishEnd::Failure { .. } => None,
+            })
+            .collect();
+        if successes.is_empty() {
+            return Ok(Vec::new());
+        }
+        // In ascending order, as every statement that takes several rows does, so that none waits in a circle.
+        successes.sort_by_key(|(finish, ..)| finish.id);
+        let ids: Vec<i64> = successes.iter().map(|(finish, ..)| finish.id.0).collect();
+        let claims: Vec<i64> = successes.iter().map(|(finish, ..)| finish.claim_no).collect();
+        let words: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.words).collect();
+        let bytes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.bytes).collect();
+        let runes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.runes).collect();
+        let outputs: Vec<&Option<String>> = successes.iter().map(|(.., output)| output).collect();
+        let rows = self
+            .inner
+            .workers
+            .query(
+                FINISH_SUCCESS,
+                &[
+                    (&instance.0, Type::UUID),
+                    (&ids, Type::INT8_ARRAY),
+                    (&claims, Type::INT8_ARRAY),
+                    (&words, Type::INT8_ARRAY),
+                    (&bytes, Type::INT8_ARRAY),
+                    (&runes, Type::INT8_ARRAY),
+                    (&outputs, Type::TEXT_ARRAY),
+                ],
+            )
+            .await?;
+        let what = "a finish";
+        let mut committed = rows
+            .iter()
+            .map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?)))
+            .collect::<Result<Vec<_>, DbError>>()?;
+        committed.sort_unstable();
+        Ok(committed)
+    }
+
+    async fn finish_one(
+        &self,
+        instance: InstanceId,
+        actor: &str,
+        finish: &Finish,
+    ) -> Result<Finished, DbError> {
+        let none = TextCounts::default();
+        let (succeeded, counts, output, error, retry_after) = match &finish.end {
+            FinishEnd::Success { counts, output } => {
+                (true, counts, output.as_deref().map(storable), None, Duration::ZERO)
+            }
+            FinishEnd::Failure { error, retry_after } => {
+                (false, &none, None, Some(storable(error)), *retry_after)
+            }
+        };
+        let rows = self
+            .inner
+            .workers
+            .query(
+                FINISH,
+                &[
+                    (&instance.0, Type::UUID),
+                    (&finish.id.0, Type::INT8),
+                    (&finish.claim_no, Type::INT8),
+                    (&succeeded, Type::BOOL),
+                    (&counts.words, Type::INT8),
+                    (&counts.bytes, Type::INT8),
+                    (&counts.runes, Type::INT8),
+                    (&output, Type::TEXT),
+                    (&error, Type::TEXT),
+                    (&retry_after.as_secs_f64(), Type::FLOAT8),
+                    (&actor, Type::TEXT),
+                    (&finish.operation.0, Type::UUID),
+                ],
+            )
+            .await?;
+        let Some(row) = rows.first() else { return Ok(Finished::NotFound) };
+        let what = format!("task {}", finish.id);
+        let changed: bool = get(row, "changed", &what)?;
+        let own: Option<bool> = get(row, "own", &what)?;
+        let status = status(row, "status", &what)?;
+        Ok(if changed || own == Some(true) {
+            Finished::Committed { status }
+        } else {
+            Finished::LeaseLost { status, claim_no: get(row, "claim_no", &what)? }
+        })
+    }
+
+    /// Gives claims back whose analysers did not run to the end. Returns the ids that were given back; the others
+    /// are no longer under that claim.
+    ///
+    /// # Errors
+    /// `Unknown`: send the same again.
+    pub async fn release(
+        &self,
+        instance: InstanceId,
+        actor: &str,
+        reason: &str,
+        claims: &[(TaskId, i64)],
+    ) -> Result<Vec<TaskId>, DbError> {
+        if claims.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut claims = claims.to_vec();
+        claims.sort_unstable();
+        let ids: Vec<i64> = claims.iter().map(|(id, _)| id.0).collect();
+        let numbers: Vec<i64> = claims.iter().map(|(_, claim_no)| *claim_no).collect();
+        let rows = self
+            .inner
+            .workers
+            .query(
+                RELEASE,
+                &[
+                    (&instance.0, Type::UUID),
+                    (&ids, Type::INT8_ARRAY),
+                    (&numbers, Type::INT8_ARRAY),
+                    (&actor, Type::TEXT),
+                    (&reason, Type::TEXT),
+                    (&Uuid::now_v7(), Type::UUID),
+                ],
+            )
+            .await?;
+        rows.iter().map(|row| get(row, "id", "a release").map(TaskId)).collect()
+    }
+}

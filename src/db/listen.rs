@@ -1,0 +1,122 @@
+//! LISTEN on a connection of its own: it only wakes, the truth is always read.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_postgres::{AsyncMessage, Client};
+
+use super::Db;
+use super::connect::{Connection, Connector};
+use super::error::{DbError, classify, describe};
+use super::pool::Limits;
+use super::sql::Effect;
+
+/// How often the connection is asked whether it still lives: a dead peer says nothing by itself.
+const PING_EVERY: Duration = Duration::from_secs(30);
+
+/// Why a wait ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// Something may be there to do.
+    Notified,
+    /// Nothing came within the time.
+    TimedOut,
+}
+
+/// A connection that listens.
+pub struct Listener {
+    client: Client,
+    connection: Connection,
+    limits: Limits,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener").finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    /// Opens a connection that listens for this schema's wake-ups. After it was opened the tables are read once:
+    /// what was announced before is not announced again.
+    ///
+    /// # Errors
+    /// As [`DbError`] says; behind a pooler it is not even tried, since nothing would be delivered.
+    pub async fn listen(&self) -> Result<Listener, DbError> {
+        let connector: &Connector = &self.inner.listener;
+        let limits = self.inner.limits.clone();
+        if connector.behind_pooler() {
+            return Err(DbError::not_sent(
+                "a pooler in transaction mode delivers no notifications: polling instead",
+            ));
+        }
+        let opened = timeout(limits.acquire, connector.open()).await;
+        let (client, connection) = match opened {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(error)) => return Err(connector.explain(&error)),
+            Err(_) => return Err(DbError::not_sent(format!("{} did not answer", connector.host()))),
+        };
+        let mut listener = Listener { client, connection, limits };
+        let listen = format!("LISTEN \"{}\"", self.inner.schema.channel());
+        listener.call(|client| async move { client.batch_execute(&listen).await }).await?;
+        Ok(listener)
+    }
+}
+
+impl Listener {
+    /// Waits for a wake-up, at most `within`.
+    ///
+    /// # Errors
+    /// The connection was lost: open another, then read the tables.
+    pub async fn wait(&mut self, within: Duration) -> Result<Wake, DbError> {
+        match timeout(within.min(PING_EVERY), self.next()).await {
+            Ok(Ok(())) => Ok(Wake::Notified),
+            Ok(Err(error)) => Err(error),
+            Err(_) if within < PING_EVERY => Ok(Wake::TimedOut),
+            Err(_) => {
+                self.call(|client| async move { client.check_connection().await }).await?;
+                Ok(Wake::TimedOut)
+            }
+        }
+    }
+
+    /// Reads until a notification comes.
+    async fn next(&mut self) -> Result<(), DbError> {
+        loop {
+            match poll_fn(|context| self.connection.poll_message(context)).await {
+                Some(Ok(AsyncMessage::Notification(_))) => return Ok(()),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(classify(&error, Effect::Read)),
+                None => return Err(DbError::not_sent("the listening connection was closed")),
+            }
+        }
+    }
+
+    /// Makes a call on the client while the connection's messages are read.
+    async fn call<'a, F>(&'a mut self, call: impl FnOnce(&'a Client) -> F) -> Result<(), DbError>
+    where
+        F: Future<Output = Result<(), tokio_postgres::Error>> + 'a,
+    {
+        let Self { client, connection, limits } = self;
+        let answer = call(client);
+        let drive = async {
+            loop {
+                match poll_fn(|context| connection.poll_message(context)).await {
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => return describe(&error),
+                    None => return "closed".to_owned(),
+                }
+            }
+        };
+        let both = async {
+            tokio::select! {
+                answer = answer => answer.map_err(|error| classify(&error, Effect::Read)),
+                ended = drive => Err(DbError::not_sent(format!("the listening connection was lost: {ended}"))),
+            }
+        };
+        timeout(limits.statement, both)
+            .await
+            .unwrap_or_else(|_| Err(DbError::not_sent("the listening connection does not answer")))
+    }
+}

@@ -1,0 +1,106 @@
+//! Counts per state, rates, and what has waited longest: in one look, with bounded work at any size.
+
+use tokio_postgres::types::Type;
+
+use super::Db;
+use super::error::DbError;
+use super::row::{get, status};
+use super::sql::{OLDEST_DUE, OVERVIEW, TALLIES, TALLIES_LIVE, TALLY_ESTIMATE};
+use crate::domain::observed::{OldestDue, Overview, Tallies, Tally};
+use crate::domain::{Status, TaskId};
+
+/// Below this size of `tasks` all states are counted exactly (about 100,000 rows, some 15 ms).
+const SMALL_TABLE_BYTES: i64 = 16 * 1024 * 1024;
+
+/// Up to this many rows the rarer final states are counted exactly in a large table too.
+const COUNTED_UP_TO: i64 = 10_000;
+
+impl Db {
+    /// Reads the state of everything, or of `tenant`'s tasks.
+    ///
+    /// # Errors
+    /// As [`DbError`] says.
+    pub async fn overview(&self, tenant: Option<&str>) -> Result<Overview, DbError> {
+        let operator = &self.inner.operator;
+        let rows = operator.query(OVERVIEW, &[]).await?;
+        let what = "the overview";
+        let row = rows.first().ok_or_else(|| DbError::BadRow {
+            what: what.to_owned(),
+            problem: "the server returned no row for it".to_owned(),
+        })?;
+        let table_bytes: i64 = get(row, "table_bytes", what)?;
+        let tallies = if table_bytes < SMALL_TABLE_BYTES {
+            self.exact_tallies(tenant).await?
+        } else {
+            self.large_tallies(tenant).await?
+        };
+        Ok(Overview {
+            read_at: get(row, "read_at", what)?,
+            tallies,
+            oldest_due: self.oldest_due(tenant).await?,
+            done_per_s: get(row, "done_per_s", what)?,
+            failed_per_min: get(row, "failed_per_min", what)?,
+            alive_instances: get(row, "alive_instances", what)?,
+            lost_instances: get(row, "lost_instances", what)?,
+        })
+    }
+
+    async fn exact_tallies(&self, tenant: Option<&str>) -> Result<Tallies, DbError> {
+        let mut tallies = Tallies::default();
+        for row in &self.inner.operator.query(TALLIES, &[(&tenant, Type::TEXT)]).await? {
+            let tally = Tally { count: get(row, "rows", "a count")?, estimated: false };
+            tallies.set(status(row, "status", "a count")?, tally);
+        }
+        Ok(tallies)
+    }
+
+    async fn large_tallies(&self, tenant: Option<&str>) -> Result<Tallies, DbError> {
+        let mut tallies = Tallies::default();
+        let cap = COUNTED_UP_TO + 1;
+        let rows =
+            self.inner.operator.query(TALLIES_LIVE, &[(&tenant, Type::TEXT), (&cap, Type::INT8)]).await?;
+        for row in &rows {
+            let status = status(row, "status", "a count")?;
+            let count: i64 = get(row, "rows", "a count")?;
+            let tally = if status.is_final() && count > COUNTED_UP_TO {
+                Tally { count: self.estimate(status, tenant).await?.max(count), estimated: true }
+            } else {
+                Tally { count, estimated: false }
+            };
+            tallies.set(status, tally);
+        }
+        let succeeded = self.estimate(Status::Succeeded, tenant).await?;
+        tallies.set(Status::Succeeded, Tally { count: succeeded, estimated: true });
+        Ok(tallies)
+    }
+
+    async fn estimate(&self, status: Status, tenant: Option<&str>) -> Result<i64, DbError> {
+        let rows = self
+            .inner
+            .operator
+            .query(TALLY_ESTIMATE, &[(&status.as_str(), Type::TEXT), (&tenant, Type::TEXT)])
+            .await?;
+        let plan: Option<serde_json::Value> = rows.first().and_then(|row| row.try_get(0).ok());
+        let estimate = plan.as_ref().and_then(|plan| plan.pointer("/0/Plan/Plan Rows")?.as_f64());
+        estimate.map(|rows| format!("{rows:.0}").parse().unwrap_or(i64::MAX)).ok_or_else(|| DbError::BadRow {
+            what: "an estimate".to_owned(),
+            problem: "the server's plan has no number of rows".to_owned(),
+        })
+    }
+
+    async fn oldest_due(&self, tenant: Option<&str>) -> Result<Option<OldestDue>, DbError> {
+        let rows = self.inner.operator.query(OLDEST_DUE, &[(&tenant, Type::TEXT)]).await?;
+        let what = "the oldest due task";
+        rows.first()
+            .map(|row| {
+                Ok(OldestDue {
+                    id: TaskId(get(row, "id", what)?),
+                    queue: get(row, "queue", what)?,
+                    waiting_ms: get(row, "waiting_ms", what)?,
+                    takers: get(row, "takers", what)?,
+                    free_slots: get(row, "free_slots", what)?,
+                })
+            })
+            .transpose()
+    }
+}

@@ -1,0 +1,303 @@
+//! Connections with a deadline at every step: waiting for a slot, connecting, each statement.
+//!
+//! Invariant: a slot that a call took is free again after the call, whether it returned, failed half-way,
+//! timed out or was dropped; and a connection with something unfinished on it never goes back to the pool.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, PoolError, RecyclingMethod};
+use tokio::time::timeout;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::connect::Connector;
+use super::error::{DbError, Trouble, classify, describe, lost};
+use super::measure::{Call, Durations, StatementTallies};
+use super::sql::{Statement, Texts};
+use crate::domain::observed::PoolFigures;
+
+/// How long a statement may take at the client beyond what the server allows it. The server is asked to stop
+/// first, because only its answer says that nothing was applied.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The most time that asking the server to cancel may take.
+const CANCEL_WITHIN: Duration = Duration::from_secs(2);
+
+/// Deadlines and sizes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections for the operator's reads and decisions.
+    pub operator_pool: usize,
+    /// Connections for the workers.
+    pub workers_pool: usize,
+    /// Waiting for a connection, and making one where needed.
+    pub acquire: Duration,
+    /// One statement.
+    pub statement: Duration,
+    /// Waiting for a row lock.
+    pub lock: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            operator_pool: 3,
+            workers_pool: 4,
+            acquire: Duration::from_secs(5),
+            statement: Duration::from_secs(10),
+            lock: Duration::from_secs(2),
+        }
+    }
+}
+
+/// A parameter and its type.
+pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Some connections for one purpose.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    name: &'static str,
+    inner: deadpool_postgres::Pool,
+    connector: Connector,
+    limits: Limits,
+    texts: Texts,
+    measured: Arc<Measured>,
+}
+
+#[derive(Debug, Default)]
+struct Measured {
+    waits: Mutex<Durations>,
+    waiting: AtomicUsize,
+    timed_out: AtomicU64,
+    statements: Arc<StatementTallies>,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        name: &'static str,
+        size: usize,
+        connector: Connector,
+        limits: &Limits,
+        texts: Texts,
+        statements: Arc<StatementTallies>,
+    ) -> Self {
+        let manager = Manager::from_connect(
+            connector.config().clone(),
+            connector.clone(),
+            // A connection that ended is noticed without a round trip; one on a silent network by its deadline.
+            ManagerConfig { recycling_method: RecyclingMethod::Fast },
+        );
+        let inner = deadpool_postgres::Pool::builder(manager)
+            .max_size(size.max(1))
+            .build()
+            .expect("a pool without timeouts of its own needs no runtime");
+        let measured = Arc::new(Measured { statements, ..Measured::default() });
+        Self { name, inner, connector, limits: limits.clone(), texts, measured }
+    }
+
+    /// Takes a connection.
+    ///
+    /// # Errors
+    /// `Unavailable` if none is free and none can be made within [`Limits::acquire`].
+    pub async fn acquire(&self) -> Result<Session, DbError> {
+        let started = Instant::now();
+        let waiting = Waiting::begin(&self.measured);
+        let taken = timeout(self.limits.acquire, self.inner.get()).await;
+        drop(waiting);
+        let waited = started.elapsed();
+        lock(&self.measured.waits).add(waited);
+        match taken {
+            Ok(Ok(object)) => Ok(Session { object: Some(object), pool: self.clone(), unfinished: false }),
+            Ok(Err(PoolError::Backend(error))) => Err(self.connector.explain(&error)),
+            Ok(Err(error)) => Err(DbError::not_sent(describe(&error))),
+            Err(_) => {
+                self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
+                let status = self.inner.status();
+                let all_taken = status.size >= status.max_size;
+                Err(DbError::Unavailable(if all_taken {
+                    Trouble::new(format!(
+                        "no free connection in the {} pool within {:?}: all {} are in use",
+                        self.name, self.limits.acquire, status.max_size
+                    ))
+                    .hint("raise --pool-size, or see on screen 3 what holds them")
+                } else {
+                    Trouble::new(format!(
+                        "{} did not answer within {:?}",
+                        self.connector.host(),
+                        self.limits.acquire
+                    ))
+                    .hint("is the address right, and the network up?")
+                }))
+            }
+        }
+    }
+
+    /// Takes a connection, runs one statement on it and gives it back.
+    pub(crate) async fn query(
+        &self,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, DbError> {
+        self.acquire().await?.query(statement, params).await
+    }
+
+    /// How the pool does.
+    pub fn figures(&self) -> PoolFigures {
+        let status = self.inner.status();
+        let (wait_p50, wait_p99) = lock(&self.measured.waits).percentiles();
+        PoolFigures {
+            name: self.name,
+            max: status.max_size,
+            size: status.size,
+            in_use: status.size.saturating_sub(status.available),
+            waiting: self.measured.waiting.load(Ordering::Relaxed),
+            wait_p50,
+            wait_p99,
+            timed_out: self.measured.timed_out.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Throws every idle connection away: after a failover they may lead to a server that refuses writes.
+    fn forget_connections(&self) {
+        self.inner.retain(|_, _| false);
+    }
+
+    pub(crate) fn close(&self) {
+        self.inner.close();
+    }
+}
+
+/// Counts a call as waiting for as long as it lives.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(measured: &'a Measured) -> Self {
+        measured.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(&measured.waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A connection that a call holds.
+#[derive(Debug)]
+pub struct Session {
+    /// Present until the session is dropped.
+    object: Option<Object>,
+    pool: Pool,
+    /// Something was, or may have been, sent whose answer has not been read to its end.
+    unfinished: bool,
+}
+
+impl Session {
+    /// The driver's client, for what has no statement file: migrations, the lab, tests. What was done with it is
+    /// not known here, so its connection is thrown away with the session unless [`Self::settled`] was said
+    /// afterwards: a stream may outlive the session with rows still unread, a transaction may be open.
+    ///
+    /// # Panics
+    /// Never: the connection is there until the session is dropped.
+    pub fn client(&mut self) -> &mut deadpool_postgres::ClientWrapper {
+        self.unfinished = true;
+        self.wrapper()
+    }
+
+    /// Says that every answer on [`Self::client`] was read to its end and no transaction is open, so that the
+    /// connection may go back to the pool.
+    pub fn settled(&mut self) {
+        self.unfinished = false;
+    }
+
+    fn wrapper(&mut self) -> &mut deadpool_postgres::ClientWrapper {
+        self.object.as_mut().expect("present until dropped")
+    }
+
+    /// Runs one statement and reads its whole answer.
+    ///
+    /// # Errors
+    /// As [`DbError`] says; a deadline that passes cancels the statement at the server and throws the
+    /// connection away.
+    pub(crate) async fn query(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, DbError> {
+        if self.wrapper().is_closed() {
+            return Err(DbError::not_sent("the connection was lost before the statement was sent"));
+        }
+        let started = Instant::now();
+        let within = self.pool.limits.statement + GRACE;
+        let texts = self.pool.texts.clone();
+        let settled = !std::mem::replace(&mut self.unfinished, true);
+        let answer = timeout(within, self.wrapper().query_typed(texts.of(statement), params)).await;
+        let took = started.elapsed();
+        let result = match answer {
+            Ok(Ok(rows)) => {
+                self.unfinished = !settled;
+                Ok(rows)
+            }
+            Ok(Err(error)) => {
+                self.unfinished = !settled || error.as_db_error().is_none();
+                self.react(&error);
+                Err(classify(&error, statement.effect))
+            }
+            Err(_) => {
+                self.cancel_at_server().await;
+                Err(lost(
+                    Trouble::new(format!("no answer to `{}` within {within:?}", statement.name))
+                        .hint("the statement was canceled and its connection thrown away"),
+                    statement.effect,
+                ))
+            }
+        };
+        let call = result.as_ref().map_or(Call::Failed, |rows| Call::Answered { rows: rows.len() });
+        self.pool.measured.statements.add(statement.name, took, call);
+        result
+    }
+
+    /// What an error says about the other connections of the pool.
+    fn react(&self, error: &tokio_postgres::Error) {
+        use tokio_postgres::error::SqlState;
+        let Some(code) = error.code() else { return };
+        // A demoted primary keeps its sessions and answers pings, so the pool itself never notices (gpustack#6105).
+        if *code == SqlState::READ_ONLY_SQL_TRANSACTION && self.pool.connector.expects_writable() {
+            self.pool.forget_connections();
+            self.pool.connector.mark_not_writable();
+        }
+    }
+
+    async fn cancel_at_server(&mut self) {
+        let token = self.wrapper().cancel_token();
+        // If the server cannot be reached there is nothing else to do: its own statement_timeout ends it.
+        let _ = timeout(CANCEL_WITHIN, token.cancel_query(self.pool.connector.tls())).await;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(object) = self.object.take() else { return };
+        if !self.unfinished {
+            return;
+        }
+        // The call was dropped, timed out or lost its connection: whatever is still on the wire must not meet the
+        // next borrower (sqlx#4393). Taking the object out of the pool frees its slot at once.
+        let token = object.cancel_token();
+        drop(Object::take(object));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let tls = self.pool.connector.tls();
+            runtime.spawn(async move {
+                let _ = timeout(CANCEL_WITHIN, token.cancel_query(tls)).await;
+            });
+        }
+    }
+}
+
+/// A lock that outlives a panic of whoever held it: what it guards are figures.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

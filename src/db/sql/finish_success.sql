@@ -1,0 +1,23 @@
+-- Commits successes of the instance $1: counts and final state in one statement.
+-- $1 uuid, then one array a column, in ascending order of id: $2 bigint[] ids, $3 bigint[] claim numbers,
+-- $4 bigint[] words, $5 bigint[] bytes, $6 bigint[] runes, $7 text[] outputs.
+-- Returns the claims that it ended, each by id and claim number. One that is missing was canceled meanwhile, or
+-- is no longer current: `finish.sql` tells which.
+-- Index: the primary key.
+UPDATE {schema}.tasks AS t
+SET status = 'SUCCEEDED',
+    version = t.version + 1,
+    words = f.words,
+    bytes = f.bytes,
+    runes = f.runes,
+    output = f.output,
+    error = NULL,
+    finished_at = now()
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
+    AS f(id, claim_no, words, bytes, runes, output)
+WHERE t.id = f.id
+  AND t.status = 'RUNNING'
+  AND t.claimed_by = $1
+  AND t.claim_no = f.claim_no
+  AND NOT t.cancel_requested
+RETURNING t.id, t.claim_no

@@ -1,0 +1,50 @@
+-- Takes up to $1 RUNNING tasks back from instances that no longer live: QUEUED, or FAILED when the attempts
+-- are spent, or CANCELED when that was requested.
+-- $1 bigint, $2 text actor, $3 uuid operation id.
+-- Returns what it changed. `SKIP LOCKED`, so that several recoverers share the work; the condition on `t`
+-- decides: state, owner, claim number, and an owner that is lost with its lease past by the database's clock,
+-- or ended, or unknown.
+-- Index: tasks_running.
+WITH dead AS MATERIALIZED (
+    SELECT t.id, t.claimed_by, t.claim_no, t.attempt, t.max_attempts, t.cancel_requested,
+           i.id AS instance, i.host || ':' || i.pid AS owner
+    FROM {schema}.tasks t
+    LEFT JOIN {schema}.instances i ON i.id = t.claimed_by
+    WHERE t.status = 'RUNNING'
+      AND (i.id IS NULL OR (i.state IN ('lost', 'stopped') AND i.lease_until < clock_timestamp()))
+    ORDER BY t.id
+    LIMIT $1
+    FOR NO KEY UPDATE OF t SKIP LOCKED
+), upd AS (
+    UPDATE {schema}.tasks AS t
+    SET status = e.status,
+        version = t.version + 1,
+        claimed_by = NULL,
+        cancel_requested = false,
+        error = CASE WHEN e.status = 'CANCELED' THEN t.error ELSE e.reason END,
+        scheduled_at = CASE WHEN e.status = 'QUEUED' THEN now() ELSE t.scheduled_at END,
+        finished_at = CASE WHEN e.status = 'QUEUED' THEN NULL ELSE now() END
+    FROM dead
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN dead.cancel_requested THEN 'CANCELED'
+                    WHEN dead.attempt < dead.max_attempts THEN 'QUEUED'
+                    ELSE 'FAILED' END AS status,
+               'lease lost: ' || coalesce(dead.owner, 'an unknown instance') || ' no longer answers' AS reason
+    ) e
+    WHERE t.id = dead.id
+      AND t.status = 'RUNNING'
+      AND t.claimed_by = dead.claimed_by
+      AND t.claim_no = dead.claim_no
+    RETURNING t.id, t.status, t.version, t.claim_no, e.reason, dead.instance
+), counted AS (
+    UPDATE {schema}.instances i
+    SET recovered = i.recovered + n.rows
+    FROM (SELECT instance, count(*) AS rows FROM upd GROUP BY instance) n
+    WHERE i.id = n.instance
+), recorded AS (
+    INSERT INTO {schema}.events
+        (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
+         operation_id)
+    SELECT id, $2, 'recover', 'RUNNING', status, version - 1, version, reason, $3 FROM upd
+)
+SELECT id, status, claim_no, reason FROM upd ORDER BY id

@@ -1,0 +1,36 @@
+-- Gives claims of the instance $1 back before their analysers ran to the end: QUEUED, the attempt not spent;
+-- CANCELED where that was requested.
+-- $1 uuid, in ascending order of id: $2 bigint[] ids, $3 bigint[] claim numbers; $4 text actor, $5 text
+-- reason, $6 uuid operation id.
+-- Returns id and state of those that it changed. An id that is missing is no longer under that claim.
+-- Index: the primary key.
+WITH cur AS MATERIALIZED (
+    SELECT t.id, t.claim_no, t.cancel_requested
+    FROM {schema}.tasks t
+    WHERE t.id = ANY ($2::bigint[])
+    ORDER BY t.id
+    FOR NO KEY UPDATE
+), upd AS (
+    UPDATE {schema}.tasks AS t
+    SET status = CASE WHEN cur.cancel_requested THEN 'CANCELED' ELSE 'QUEUED' END,
+        version = t.version + 1,
+        attempt = t.attempt - 1,
+        claimed_by = NULL,
+        cancel_requested = false,
+        finished_at = CASE WHEN cur.cancel_requested THEN now() END
+    FROM cur
+    JOIN unnest($2::bigint[], $3::bigint[]) AS f(id, claim_no) ON f.id = cur.id
+    WHERE t.id = cur.id
+      AND t.status = 'RUNNING'
+      AND t.claimed_by = $1
+      AND t.claim_no = f.claim_no
+    RETURNING t.id, t.status, t.version
+), recorded AS (
+    INSERT INTO {schema}.events
+        (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
+         operation_id)
+    SELECT upd.id, $4, CASE upd.status WHEN 'CANCELED' THEN 'stop' ELSE 'release' END,
+           'RUNNING', upd.status, upd.version - 1, upd.version, $5, $6
+    FROM upd
+)
+SELECT upd.id, upd.status FROM upd

@@ -1,0 +1,238 @@
+//! Submitting texts, and telling workers that there is something to do.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::Db;
+use super::error::DbError;
+use super::resolve::{OnUnknown, resolve};
+use super::row::{get, task};
+use super::sql::{SUBMIT, SUBMITTED, WAKE};
+use super::tasks::Preview;
+use crate::domain::input::{Admission, SubmissionKey};
+use crate::domain::outcome::Submitted;
+use crate::domain::{NewTask, Status, Task};
+
+/// The least time between two wake-ups by one process. A commit with a NOTIFY in it takes a lock of the whole
+/// database, so a thousand submits make ten of them, not a thousand.
+const WAKE_EVERY: Duration = Duration::from_millis(100);
+
+impl Db {
+    /// Submits one text. Sending it again under the same key finds the task that was made.
+    ///
+    /// # Errors
+    /// `Unavailable`: it is certainly not in the table. `Unknown`: not even asking again told; the same key may
+    /// be sent again at any time.
+    pub async fn submit(
+        &self,
+        text: &str,
+        new: &NewTask,
+        key: &SubmissionKey,
+        on_unknown: OnUnknown<'_>,
+    ) -> Result<Submitted, DbError> {
+        let mut all = self.submit_all(&[(key.clone(), text)], new, Preview::Whole, on_unknown).await?;
+        all.pop().ok_or_else(|| DbError::BadRow {
+            what: "a submit".to_owned(),
+            problem: "the server returned no row for it".to_owned(),
+        })
+    }
+
+    /// Submits several texts in one statement: all of them or none. The answers are in the order of the texts.
+    ///
+    /// # Errors
+    /// As [`Db::submit`], for all of them.
+    pub async fn submit_all(
+        &self,
+        texts: &[(SubmissionKey, &str)],
+        new: &NewTask,
+        preview: Preview,
+        on_unknown: OnUnknown<'_>,
+    ) -> Result<Vec<Submitted>, DbError> {
+        let resolved = resolve(on_unknown, || self.submit_once(texts, new, preview)).await?;
+        self.wake().await;
+        let mut answers = resolved.answer;
+        for answer in &mut answers {
+            // A row that was there before the first answer was lost is told from one that this submit made by its
+            // key alone, so after a lost answer a fresh key's row is this submit's own.
+            answer.resolved_from_unknown = resolved.from_unknown;
+        }
+        if resolved.from_unknown {
+            for (answer, (key, _)) in answers.iter_mut().zip(texts) {
+                answer.created |= key.given.is_none();
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn submit_once(
+        &self,
+        texts: &[(SubmissionKey, &str)],
+        new: &NewTask,
+        preview: Preview,
+    ) -> Result<Vec<Submitted>, DbError> {
+        let ids: Vec<Uuid> = texts.iter().map(|(key, _)| key.id).collect();
+        let keys: Vec<Option<&str>> = texts.iter().map(|(key, _)| key.given.as_deref()).collect();
+        let inputs: Vec<&str> = texts.iter().map(|(_, text)| *text).collect();
+        let status = match new.admission {
+            Admission::Queue => Status::Queued,
+            Admission::Hold => Status::Submitted,
+        };
+        let characters = preview.characters();
+        let rows = self
+            .inner
+            .operator
+            .query(
+                SUBMIT,
+                &[
+                    (&ids, Type::UUID_ARRAY),
+                    (&keys, Type::TEXT_ARRAY),
+                    (&inputs, Type::TEXT_ARRAY),
+                    (&new.tenant.as_str(), Type::TEXT),
+                    (&new.queue.as_str(), Type::TEXT),
+                    (&status.as_str(), Type::TEXT),
+                    (&new.priority, Type::INT4),
+                    (&new.max_attempts, Type::INT4),
+                    (&new.delay.as_secs_f64(), Type::FLOAT8),
+                    (&characters, Type::INT4),
+                ],
+            )
+            .await?;
+        let mut made: Vec<(Uuid, Task, Made)> = Vec::with_capacity(ids.len());
+        for row in &rows {
+            made.push((get(row, "submission", "a submit")?, task(row)?, Made::Now));
+        }
+        let known: HashSet<Uuid> = made.iter().map(|(id, ..)| *id).collect();
+        let missing: Vec<Uuid> = ids.iter().copied().filter(|id| !known.contains(id)).collect();
+        if !missing.is_empty() {
+            let found = self
+                .inner
+                .operator
+                .query(SUBMITTED, &[(&missing, Type::UUID_ARRAY), (&characters, Type::INT4)])
+                .await?;
+            for row in &found {
+                made.push((get(row, "submission", "a submit")?, task(row)?, Made::Before));
+            }
+        }
+        made.sort_by_key(|(id, ..)| *id);
+        // A key that stands in the batch twice names one row, and its first text made it.
+        let mut told = HashSet::new();
+        ids.iter()
+            .map(|id| {
+                let place =
+                    made.binary_search_by_key(id, |(known, ..)| *known).map_err(|_| DbError::BadRow {
+                        what: format!("submission {id}"),
+                        problem: "it is neither new nor known".to_owned(),
+                    })?;
+                let (_, task, when) = &made[place];
+                Ok(Submitted {
+                    task: task.clone(),
+                    created: told.insert(*id) && *when == Made::Now,
+                    resolved_from_unknown: false,
+                })
+            })
+            .collect()
+    }
+
+    /// Tells listeners that there may be something to do, at most every 100 ms; polling finds it otherwise.
+    pub async fn wake(&self) {
+        match self.inner.wakes.ask(Instant::now()) {
+            Ask::Now => self.send_wake().await,
+            Ask::Later(after) => {
+                let db = self.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(after).await;
+                    db.settle_wakes().await;
+                });
+            }
+            Ask::Owed => {}
+        }
+    }
+
+    /// Sends a wake-up that is still owed; for a program that is about to end.
+    pub async fn settle_wakes(&self) {
+        if self.inner.wakes.settle(Instant::now()) {
+            self.send_wake().await;
+        }
+    }
+
+    async fn send_wake(&self) {
+        let channel = self.inner.schema.channel();
+        // Whoever misses it finds the row at the next poll, so a failure is nothing but a delay.
+        if let Err(error) = self.inner.operator.query(WAKE, &[(&channel, Type::TEXT)]).await {
+            tracing::debug!(%error, "no wake-up was sent");
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Now,
+    Before,
+}
+
+/// When wake-ups were and will be sent.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes(Mutex<WakeState>);
+
+#[derive(Debug, Default)]
+struct WakeState {
+    last: Option<Instant>,
+    owed: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Ask {
+    Now,
+    Later(Duration),
+    Owed,
+}
+
+impl Wakes {
+    fn ask(&self, now: Instant) -> Ask {
+        let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if state.owed {
+            return Ask::Owed;
+        }
+        let since = state.last.map(|last| now.duration_since(last));
+        match since {
+            Some(since) if since < WAKE_EVERY => {
+                state.owed = true;
+                Ask::Later(WAKE_EVERY.saturating_sub(since))
+            }
+            _ => {
+                state.last = Some(now);
+                Ask::Now
+            }
+        }
+    }
+
+    /// Whether one was owed; it no longer is.
+    fn settle(&self, now: Instant) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if state.owed {
+            state.last = Some(now);
+        }
+        std::mem::take(&mut state.owed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_submits_make_few_wake_ups_and_none_is_forgotten() {
+        let wakes = Wakes::default();
+        let start = Instant::now();
+        assert_eq!(wakes.ask(start), Ask::Now);
+        assert_eq!(wakes.ask(start + Duration::from_millis(30)), Ask::Later(Duration::from_millis(70)));
+        assert_eq!(wakes.ask(start + Duration::from_millis(40)), Ask::Owed);
+        assert!(wakes.settle(start + Duration::from_millis(100)));
+        assert!(!wakes.settle(start + Duration::from_millis(100)));
+        assert_eq!(wakes.ask(start + Duration::from_millis(150)), Ask::Later(Duration::from_millis(50)));
+    }
+}

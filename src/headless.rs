@@ -1,0 +1,265 @@
+//! The root without a terminal: workers that log, until a signal.
+
+use std::time::Duration;
+
+use color_eyre::eyre::WrapErr as _;
+use sd_notify::NotifyState;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::db::Db;
+use crate::domain::observed::LocalWorkers;
+use crate::domain::{InstanceState, TaskId, figure};
+use crate::worker::{Config, Ended, Events, Shutdown, Worker, WorkerEvent, WorkerHandle};
+
+/// How many events may wait to be logged.
+const EVENTS: usize = 4096;
+
+/// How often the service manager is told how it goes.
+const STATUS_EVERY: Duration = Duration::from_secs(2);
+
+/// How a run without a terminal ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing was left.
+    Clean,
+    /// These tasks stay RUNNING until the lease of this process passes.
+    Left {
+        /// Which.
+        tasks: Vec<TaskId>,
+    },
+}
+
+impl Exit {
+    /// The process's exit code.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Left { .. } => 1,
+        }
+    }
+}
+
+/// The signals that end a run: SIGTERM, SIGINT and SIGHUP, which all mean the same.
+#[derive(Debug)]
+pub struct Signals {
+    each: [Signal; 3],
+}
+
+impl Signals {
+    /// Takes the signals over. Done as the very first thing, so that one that comes while the process still starts
+    /// is waiting when [`run`] looks.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn install() -> color_eyre::Result<Self> {
+        let take = |kind| signal(kind).wrap_err("cannot take signals over");
+        Ok(Self {
+            each: [
+                take(SignalKind::terminate())?,
+                take(SignalKind::interrupt())?,
+                take(SignalKind::hangup())?,
+            ],
+        })
+    }
+
+    /// Waits for the next one and returns its name.
+    pub async fn next(&mut self) -> &'static str {
+        let [terminate, interrupt, hangup] = &mut self.each;
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+            _ = hangup.recv() => "SIGHUP",
+        }
+    }
+}
+
+/// Runs workers until a signal: the first drains (at most the grace time, then cancels), the second cancels now, the
+/// third leaves. Everything is told through `tracing`.
+///
+/// # Errors
+/// If `config` asks for an analyser that cannot be.
+pub async fn run(db: Db, config: Config, mut signals: Signals) -> color_eyre::Result<Exit> {
+    let analyser = config.analyser()?;
+    let (events, mut told) = Events::channel(EVENTS);
+    let handle = Worker::start(db, config, analyser, events);
+    let mut local = handle.local();
+    let mut status = tokio::time::interval(STATUS_EVERY);
+    status.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut received = 0_u32;
+    let mut missed = 0;
+    let ended = loop {
+        tokio::select! {
+            biased;
+            name = signals.next() => {
+                received += 1;
+                obey(&handle, name, received);
+            }
+            ended = handle.ended() => break ended,
+            _ = status.tick() => {
+                let line = status_line(&local.borrow_and_update());
+                notify(&[NotifyState::Status(&line)]);
+                let now = handle.missed_events();
+                if now > missed {
+                    tracing::warn!(events = now - missed, "events came faster than they could be logged");
+                    missed = now;
+                }
+            }
+            event = told.recv() => {
+                let Some(event) = event else { continue };
+                if matches!(event, WorkerEvent::Began { .. }) {
+                    notify(&[NotifyState::Ready]);
+                }
+                log(&event);
+            }
+        }
+    };
+    drain(&mut told);
+    Ok(conclude(ended))
+}
+
+fn obey(handle: &WorkerHandle, name: &str, received: u32) {
+    notify(&[NotifyState::Stopping]);
+    match received {
+        1 => {
+            tracing::info!(signal = name, "draining: claims nothing more, waits for what runs");
+            handle.shutdown(Shutdown::Drain);
+        }
+        2 => {
+            tracing::warn!(signal = name, "canceling what runs");
+            handle.shutdown(Shutdown::Cancel);
+        }
+        _ => {
+            tracing::error!(signal = name, "leaving without waiting");
+            handle.leave();
+        }
+    }
+}
+
+/// Logs what was told before the end.
+fn drain(told: &mut mpsc::Receiver<WorkerEvent>) {
+    while let Ok(event) = told.try_recv() {
+        log(&event);
+    }
+}
+
+fn conclude(ended: Ended) -> Exit {
+    if ended.left.is_empty() {
+        tracing::info!("ended: nothing was left");
+        return Exit::Clean;
+    }
+    tracing::error!(
+        tasks = %list(ended.left.iter()),
+        "ended: these tasks stay RUNNING until this process's lease passes, then others recover them"
+    );
+    Exit::Left { tasks: ended.left }
+}
+
+/// Tells the service manager, if there is one.
+fn notify(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::debug!(%error, "the service manager was not told");
+    }
+}
+
+fn status_line(local: &LocalWorkers) -> String {
+    let verb = match local.state {
+        InstanceState::Working => "working",
+        InstanceState::Watching => "watching",
+        other => other.as_str(),
+    };
+    let busy = format!("{verb}: {} of {} slots busy", local.running.len(), local.slots);
+    match &local.trouble {
+        Some(trouble) => format!("{busy}; {trouble}"),
+        None => busy,
+    }
+}
+
+fn list<'a>(ids: impl Iterator<Item = &'a TaskId>) -> String {
+    const SHOWN: usize = 20;
+    let ids: Vec<String> = ids.map(ToString::to_string).collect();
+    match ids.get(SHOWN..) {
+        Some(more) if !more.is_empty() => format!("{} and {} more", ids[..SHOWN].join(", "), more.len()),
+        _ => ids.join(", "),
+    }
+}
+
+fn log(event: &WorkerEvent) {
+    match event {
+        WorkerEvent::Began { instance, state } => {
+            tracing::info!(%instance, state = state.as_str(), "registered");
+        }
+        WorkerEvent::Claimed { claims } => tracing::debug!(tasks = claims.len(), "claimed"),
+        WorkerEvent::Adopted { claims } => {
+            let tasks = list(claims.iter().map(|(id, _)| id));
+            tracing::info!(%tasks, "took over what a claim had won whose answer was lost");
+        }
+        WorkerEvent::Succeeded { tasks } => tracing::debug!(tasks = tasks.len(), "succeeded"),
+        WorkerEvent::Retrying { id, claim_no, after, error } => {
+            let after = figure::wait(*after);
+            tracing::warn!(task = %id, claim_no, %error, "failed; next attempt after {after}");
+        }
+        WorkerEvent::Failed { id, claim_no, error } => {
+            tracing::error!(task = %id, claim_no, %error, "failed for good: the attempts are spent");
+        }
+        WorkerEvent::Canceled { id, claim_no } => tracing::info!(task = %id, claim_no, "canceled"),
+        WorkerEvent::CancelRequested { id, claim_no } => {
+            tracing::info!(task = %id, claim_no, "asked to stop");
+        }
+        WorkerEvent::Released { tasks, reason } => {
+            tracing::info!(tasks = %list(tasks.iter()), reason, "given back, attempts not spent");
+        }
+        WorkerEvent::Superseded { id, claim_no, status, current } => {
+            tracing::warn!(task = %id, claim_no, %status, current, "result discarded: the claim was not current any more");
+        }
+        WorkerEvent::Vanished { id, claim_no } => {
+            tracing::warn!(task = %id, claim_no, "result discarded: the task was removed");
+        }
+        WorkerEvent::Recovered { tasks } => {
+            for task in tasks {
+                tracing::warn!(
+                    task = %task.id, claim_no = task.claim_no, status = %task.status, reason = task.reason,
+                    "recovered"
+                );
+            }
+        }
+        WorkerEvent::LeaseLost { instance, reason, discarded } => {
+            let discarded = list(discarded.iter());
+            tracing::error!(%instance, reason, %discarded, "lease lost: analysers are stopped, results discarded");
+        }
+        WorkerEvent::Trouble { part, message, hint } => {
+            tracing::error!(part = part.name(), hint = hint.as_deref(), "{message}");
+        }
+        WorkerEvent::TroubleOver { part, failures, lasted } => {
+            let lasted = figure::wait(*lasted);
+            tracing::info!(part = part.name(), failures, %lasted, "works again");
+        }
+        WorkerEvent::PollingOnly => {
+            tracing::info!("a pooler in transaction mode delivers no notifications: polling only");
+        }
+        WorkerEvent::Panicked { part, message } => {
+            tracing::error!(part = part.name(), %message, "panicked; it begins again");
+        }
+        WorkerEvent::ShuttingDown { mode, reason, in_flight } => {
+            tracing::info!(?mode, reason, in_flight, "shutting down");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let ids: Vec<TaskId> = (1..=23).map(TaskId).collect();
+        assert!(list(ids.iter()).ends_with("19, 20 and 3 more"));
+        assert_eq!(list(ids[..2].iter()), "1, 2");
+    }
+
+    #[test]
+    fn what_was_left_decides_the_exit_code() {
+        assert_eq!(conclude(Ended::default()).code(), 0);
+        assert_eq!(conclude(Ended { left: vec![TaskId(7)] }).code(), 1);
+    }
+}

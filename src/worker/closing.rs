@@ -1,0 +1,220 @@
+//! The way out: nothing more is claimed, what waits is given back, what runs is waited for, what ended is
+//! committed, and only then does the instance end.
+//!
+//! What a shutdown's *cancel* means for the rows: it asks the database to record a cancel request for each task
+//! that runs here, as an operator's cancel would, with the operator's name; so the row shows the request while the
+//! analyser still runs, and becomes CANCELED once it has returned. A task whose request could not be recorded (the
+//! database does not answer, the row moved on) is stopped all the same, and given back with its attempt not spent:
+//! without a request in the row nobody decided that it is to end. What was claimed but not begun is given back in
+//! either mode.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::analyser::Cancel;
+use super::backoff::Backoff;
+use super::event::{Part, Shutdown, WorkerEvent};
+use super::ledger::Claim;
+use super::shared::{Core, Life, Phase, Standing};
+use super::watchers::publish;
+use crate::db::{DbError, Preview, Renewal};
+use crate::domain::outcome::Verdict;
+use crate::domain::{Decision, DecisionKind, OperationId, Seen, Status, TaskId};
+
+/// How long recording a cancel request may hold up the cancel itself.
+const RECORD_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long the parts that are not needed any more may take to end a call that is under way.
+const PARTS_END_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long it is tried to sign off. An instance that could not is declared lost when its lease passes, which harms
+/// nothing as it holds nothing.
+const SIGN_OFF_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often a row that moved on is read again for its cancel request.
+const RECORD_TRIES: u32 = 3;
+
+/// What a worker left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ended {
+    /// Tasks that stay RUNNING until the lease of their instance passes; then others recover them.
+    pub left: Vec<TaskId>,
+}
+
+/// Waits for a shutdown and carries it out. `parts` holds every part; the heart ends last.
+pub(super) async fn run(core: Arc<Core>, mut parts: JoinSet<Part>) -> Ended {
+    core.closing().await;
+    let before = core.life();
+    core.ledger().close();
+    core.bells.releases.notify_one();
+    tell(&core, None);
+    let held = core.ledger().held();
+    let settled = wait(&core).await;
+    let lost = core.life().instance != before.instance;
+    let ended = match settled {
+        Settled::Left => Ended { left: core.ledger().held() },
+        Settled::All if lost => Ended { left: still_held(&core, held).await },
+        Settled::All => {
+            core.stop.set();
+            let heart = async {
+                while parts.join_next().await.is_some_and(|part| !matches!(part, Ok(Part::Heart))) {}
+            };
+            let _ = timeout(PARTS_END_WITHIN, heart).await;
+            Ended { left: sign_off(&core).await }
+        }
+    };
+    parts.shutdown().await;
+    publish(&core);
+    ended
+}
+
+enum Settled {
+    /// Everything that was in flight has returned and its end is committed, or its lease was lost.
+    All,
+    /// Nobody waits any more.
+    Left,
+}
+
+/// Waits until nothing is in flight any more. The grace time turns a drain into a cancel.
+async fn wait(core: &Arc<Core>) -> Settled {
+    let grace = tokio::time::Instant::now() + core.config.grace;
+    let mut asked: JoinSet<()> = JoinSet::new();
+    let mut seen = Phase::Draining;
+    loop {
+        let phase = core.phase();
+        if phase == Phase::Leaving {
+            return Settled::Left;
+        }
+        if phase == Phase::Canceling && seen < phase {
+            for (claim, cancel) in core.ledger().runs() {
+                asked.spawn(ask(Arc::clone(core), claim, cancel));
+            }
+        }
+        if seen < phase {
+            tell(core, None);
+            seen = phase;
+        }
+        if core.claims_ended.is_set() && core.ledger().is_empty() {
+            return Settled::All;
+        }
+        tokio::select! {
+            () = core.bells.settled.notified() => {}
+            () = core.reached(Phase::Canceling), if phase < Phase::Canceling => {}
+            () = core.reached(Phase::Leaving) => {}
+            () = tokio::time::sleep_until(grace), if phase == Phase::Draining => {
+                if core.advance(Phase::Canceling) {
+                    tell(core, Some("the grace time has passed"));
+                    seen = Phase::Draining;
+                }
+            }
+        }
+    }
+}
+
+fn tell(core: &Core, reason: Option<&'static str>) {
+    let mode = if core.phase() == Phase::Draining { Shutdown::Drain } else { Shutdown::Cancel };
+    let in_flight = core.ledger().running();
+    core.events.tell(|| WorkerEvent::ShuttingDown { mode, reason, in_flight });
+}
+
+/// Has a cancel request recorded for one run, then asks its analyser to stop.
+async fn ask(core: Arc<Core>, claim: Claim, cancel: Cancel) {
+    match timeout(RECORD_WITHIN, record(&core, claim)).await {
+        Ok(Ok(Recorded::Yes)) => {
+            core.ledger().request(claim);
+            let (id, claim_no) = claim;
+            core.events.tell(|| WorkerEvent::CancelRequested { id, claim_no });
+        }
+        Ok(Ok(Recorded::MovedOn)) | Err(_) => {}
+        Ok(Err(error)) => core.failed(Part::Closing, &error),
+    }
+    cancel.request();
+    core.bells.view.notify_one();
+}
+
+enum Recorded {
+    /// The row says that its task is to stop.
+    Yes,
+    /// The row is no longer under this claim.
+    MovedOn,
+}
+
+async fn record(core: &Core, (id, claim_no): Claim) -> Result<Recorded, DbError> {
+    for _ in 0..RECORD_TRIES {
+        let Some(task) = core.db.task(id, None, Preview::Beginning).await? else {
+            return Ok(Recorded::MovedOn);
+        };
+        if task.status != Status::Running || task.claim_no != claim_no {
+            return Ok(Recorded::MovedOn);
+        }
+        if task.cancel_requested {
+            return Ok(Recorded::Yes);
+        }
+        let decision = Decision {
+            kind: DecisionKind::Cancel,
+            rows: vec![Seen { id, version: task.version }],
+            tenant: None,
+            operator: core.config.operator.clone(),
+            reason: Some(format!("{} is shutting down", core.actor)),
+            operation: OperationId(uuid::Uuid::now_v7()),
+        };
+        let decided = core.db.decide(&decision, &|_| {}).await?;
+        if matches!(decided.rows.as_slice(), [(_, Verdict::Committed { .. })]) {
+            return Ok(Recorded::Yes);
+        }
+    }
+    Ok(Recorded::MovedOn)
+}
+
+/// Ends the instance. Returns what is still RUNNING under it all the same.
+async fn sign_off(core: &Core) -> Vec<TaskId> {
+    let Life { instance, standing: Standing::Until(_) } = core.life() else { return Vec::new() };
+    let deadline = Instant::now() + SIGN_OFF_WITHIN;
+    let mut failures = 0;
+    loop {
+        let (done, failed) = core.rates().totals();
+        let left = deadline.saturating_duration_since(Instant::now());
+        let signed_off = async {
+            match core.db.end_instance(instance, done, failed).await? {
+                Renewal::Renewed => Ok(Vec::new()),
+                // Either it was declared lost, or rows are under it that nobody here knows: those are given back.
+                Renewal::Lost => {
+                    let unknown = core.db.claimed_besides(instance, &[]).await?;
+                    let claims: Vec<Claim> = unknown.iter().map(|task| (task.id, task.claim_no)).collect();
+                    core.db.release(instance, &core.actor, "shutting down", &claims).await?;
+                    core.db.end_instance(instance, done, failed).await?;
+                    Ok(Vec::new())
+                }
+            }
+        };
+        let error = match timeout(left, signed_off).await {
+            Ok(Ok(left)) => return left,
+            Ok(Err(error)) => error,
+            Err(_) => return Vec::new(),
+        };
+        core.failed(Part::Closing, &error);
+        failures += 1;
+        tokio::select! {
+            () = sleep(Backoff::CALLS.after(failures)) => {}
+            () = core.reached(Phase::Leaving) => return Vec::new(),
+        }
+    }
+}
+
+/// Which of `tasks` are still RUNNING under a lease that was lost during the shutdown. If the database cannot be
+/// asked, all of them may be.
+async fn still_held(core: &Core, tasks: Vec<TaskId>) -> Vec<TaskId> {
+    let mut left = Vec::new();
+    for id in tasks {
+        let read = timeout(RECORD_WITHIN, core.db.task(id, None, Preview::Beginning)).await;
+        match read {
+            Ok(Ok(None)) => {}
+            Ok(Ok(Some(task))) if task.status != Status::Running => {}
+            Ok(Ok(Some(_)) | Err(_)) | Err(_) => left.push(id),
+        }
+    }
+    left
+}

@@ -1,0 +1,177 @@
+//! The parts that look at what others did: cancel requests, dead instances, wake-ups; and the one that shows
+//! what this process does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use super::backoff::{Backoff, jittered};
+use super::event::{Part, WorkerEvent};
+use super::shared::{Core, Standing};
+use crate::db::Wake;
+use crate::domain::Status;
+use crate::domain::observed::LocalWorkers;
+
+/// How often cancel requests are looked for while something runs.
+const CANCELS_EVERY: Duration = Duration::from_secs(1);
+
+/// How long one wait for a wake-up takes; the listener pings its connection when it is over.
+const LISTEN_FOR: Duration = Duration::from_secs(30);
+
+/// How often a pooler in between is looked for again.
+const POOLER_AGAIN: Duration = Duration::from_mins(1);
+
+/// The least time between two views: whoever watches sees changes at once, and work does not pay for each.
+const VIEW_EVERY: Duration = Duration::from_millis(50);
+
+/// How often old instances are forgotten, in turns of the recovery.
+const PRUNE_EVERY: u32 = 100;
+
+/// Looks which of the running tasks were asked to stop, and hands that on to their analysers.
+pub(super) async fn cancels(core: Arc<Core>) {
+    loop {
+        let (instance, busy) = {
+            let ledger = core.ledger();
+            (ledger.instance(), ledger.running() + ledger.buffered() > 0)
+        };
+        if !busy {
+            core.bells.cancels.notified().await;
+            continue;
+        }
+        match core.db.cancel_requests(instance).await {
+            Ok(requests) => {
+                core.got_through(Part::Cancels);
+                for claim in requests {
+                    let token = core.ledger().request(claim);
+                    // What was only waiting is given back.
+                    core.bells.releases.notify_one();
+                    if let Some(token) = token {
+                        token.request();
+                        let (id, claim_no) = claim;
+                        core.events.tell(|| WorkerEvent::CancelRequested { id, claim_no });
+                        core.bells.view.notify_one();
+                    }
+                }
+            }
+            Err(error) => core.failed(Part::Cancels, &error),
+        }
+        // Claims ring too, and come far more often than anybody cancels.
+        sleep(CANCELS_EVERY / 20).await;
+        tokio::select! {
+            () = core.bells.cancels.notified() => {}
+            () = sleep(CANCELS_EVERY) => {}
+        }
+    }
+}
+
+/// Takes tasks back from instances that no longer live, at the start and several times a lease.
+pub(super) async fn recovery(core: Arc<Core>) {
+    let mut failures = 0;
+    for turn in 0_u32.. {
+        let wait = match core.db.recover(&core.actor).await {
+            Ok(tasks) => {
+                failures = 0;
+                core.got_through(Part::Recovery);
+                if tasks.iter().any(|task| task.status == Status::Queued) {
+                    core.bells.work.notify_one();
+                    core.db.wake().await;
+                }
+                if !tasks.is_empty() {
+                    core.events.tell(|| WorkerEvent::Recovered { tasks });
+                }
+                if turn % PRUNE_EVERY == 0
+                    && let Err(error) = core.db.prune_instances().await
+                {
+                    // Old rows do no harm; the next turn tries again.
+                    tracing::debug!(%error, "old instances were not forgotten");
+                }
+                core.config.lease / 3
+            }
+            Err(error) => {
+                core.failed(Part::Recovery, &error);
+                failures += 1;
+                Backoff::CALLS.after(failures)
+            }
+        };
+        sleep(jittered(wait)).await;
+        // A live instance too may hold what it does not know of.
+        core.bells.unsure.notify_one();
+    }
+}
+
+/// Listens for wake-ups. Polling is the net, and the only means behind a pooler.
+pub(super) async fn listener(core: Arc<Core>) {
+    let mut failures = 0;
+    let mut told = false;
+    loop {
+        if core.db.behind_pooler() {
+            if !std::mem::replace(&mut told, true) {
+                core.events.tell(|| WorkerEvent::PollingOnly);
+            }
+            sleep(POOLER_AGAIN).await;
+            continue;
+        }
+        let error = match core.db.listen().await {
+            Ok(mut listener) => {
+                core.got_through(Part::Listener);
+                failures = 0;
+                // What was announced before is not announced again.
+                ring(&core);
+                loop {
+                    match listener.wait(LISTEN_FOR).await {
+                        Ok(Wake::Notified) => ring(&core),
+                        Ok(Wake::TimedOut) => {}
+                        Err(error) => break error,
+                    }
+                }
+            }
+            Err(error) => error,
+        };
+        if !core.db.behind_pooler() {
+            core.failed(Part::Listener, &error);
+            failures += 1;
+            sleep(Backoff::CALLS.after(failures)).await;
+        }
+    }
+}
+
+fn ring(core: &Core) {
+    core.bells.work.notify_one();
+    core.bells.cancels.notify_one();
+}
+
+/// Publishes what this process does when it changes, and every second while something runs.
+pub(super) async fn view(core: Arc<Core>) {
+    loop {
+        publish(&core);
+        sleep(VIEW_EVERY).await;
+        let busy = core.ledger().running() > 0;
+        tokio::select! {
+            () = core.bells.view.notified() => {}
+            () = sleep(Duration::from_secs(1)), if busy => {}
+        }
+    }
+}
+
+/// Publishes what this process does.
+pub(super) fn publish(core: &Core) {
+    let now = Instant::now();
+    let life = core.life();
+    let (running, buffered) = {
+        let ledger = core.ledger();
+        (ledger.slots(now), ledger.buffered())
+    };
+    core.local.send_replace(LocalWorkers {
+        instance: life.instance,
+        state: core.state(),
+        slots: core.config.workers,
+        running,
+        buffered,
+        lease_left: match life.standing {
+            Standing::Until(until) => until.saturating_duration_since(now),
+            Standing::Unregistered | Standing::Ended => Duration::ZERO,
+        },
+        trouble: core.trouble(),
+    });
+}

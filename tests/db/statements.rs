@@ -1,0 +1,62 @@
+//! Every statement is accepted by the server, and migrations are safe when many start at once.
+
+use taskdeck::db::sql::ALL;
+use taskdeck::db::{DbError, Limits};
+
+use crate::support::{database, empty_database, open, psql};
+
+#[tokio::test]
+async fn every_statement_prepares() {
+    let test = database().await;
+    for statement in ALL {
+        if let Err(error) = test.db.prepare_check(*statement).await {
+            panic!("{}: {error:?}", statement.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn thirty_processes_migrate_at_once() {
+    let url = empty_database();
+    let mut running = Vec::new();
+    for _ in 0..30 {
+        let url = url.clone();
+        running.push(tokio::spawn(async move {
+            let db = open(&url, Limits { operator_pool: 2, ..Limits::default() }).await;
+            db.migrate().await
+        }));
+    }
+    let mut made = 0;
+    for run in running {
+        let migrated = run.await.expect("no panic").expect("migrates");
+        made += i32::from(migrated.from == 0);
+    }
+    assert_eq!(made, 1, "exactly one process made the schema");
+    assert_eq!(psql(&url, "SELECT count(*) FROM taskdeck.migrations").as_deref(), Ok("1"));
+}
+
+#[tokio::test]
+async fn a_schema_that_is_missing_or_newer_is_a_clear_error() {
+    let url = empty_database();
+    let db = open(&url, Limits::default()).await;
+    let error = db.check_schema().await.expect_err("no schema");
+    assert!(matches!(&error, DbError::Schema(trouble) if trouble.message.contains("no schema")), "{error}");
+    db.migrate().await.expect("migrates");
+    db.check_schema().await.expect("is there");
+    psql(&url, "INSERT INTO taskdeck.migrations (version) VALUES (99)").expect("psql");
+    for error in [db.check_schema().await.expect_err("newer"), db.migrate().await.expect_err("newer")] {
+        assert!(matches!(&error, DbError::Schema(trouble) if trouble.message.contains("newer")), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_role_that_may_not_migrate_is_refused_with_what_to_do() {
+    let url = empty_database();
+    psql(&url, "CREATE ROLE plain_role LOGIN")
+        .or_else(|error| if error.contains("already exists") { Ok(String::new()) } else { Err(error) })
+        .expect("role");
+    let db = open(&url.replace("tester@", "plain_role@"), Limits::default()).await;
+    let error = db.migrate().await.expect_err("may not create a schema");
+    assert!(matches!(error, DbError::Refused(_)), "{error:?}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("taskdeck migrate")), "{error:?}");
+}
