@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("it ran (twice).", 9), ["it ran ", "(twice)."]);
         assert_eq!(wrap("", 4), [""]);
-        assert_eq!(wrap("\u{28800}\u{cb3}", 2), ["?"]);
+        assert_eq!(wrap("\u{18800}\u{cf3}", 2), ["?"]);
     }
 
     #[test]
