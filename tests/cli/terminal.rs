@@ -1,0 +1,50 @@
+//! On a terminal: colours unless NO_COLOR, lines no wider than it, a question before what cannot be undone.
+
+use std::io::Read as _;
+
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+use crate::runner::User;
+use crate::support::{database, program};
+
+/// Runs a command on a terminal of 60 columns and returns what it wrote.
+fn on_terminal(user: &User, args: &[&str], more: &[(&str, &str)]) -> String {
+    let size = PtySize { rows: 24, cols: 60, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
+    let mut command = CommandBuilder::new(program());
+    command.args(args);
+    command.env_clear();
+    for (name, value) in user.command(args).get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    for (name, value) in more {
+        command.env(name, value);
+    }
+    command.env("TERM", "xterm-256color");
+    let mut child = pair.slave.spawn_command(command).expect("start");
+    drop(pair.slave);
+    let mut reader = pair.master.try_clone_reader().expect("a reader");
+    let mut bytes = Vec::new();
+    // The other end goes away with the program, which some systems tell as an error.
+    let _ = reader.read_to_end(&mut bytes);
+    child.wait().expect("wait");
+    String::from_utf8(bytes).expect("UTF-8")
+}
+
+#[tokio::test]
+async fn colours_only_on_a_terminal_and_never_with_no_color() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    user.text(0, &["submit", &"long text ".repeat(30)]);
+    let coloured = on_terminal(&user, &["list"], &[]);
+    assert!(coloured.contains("\u{1b}[36mQUEUED\u{1b}[0m"), "{coloured:?}");
+    let plain = on_terminal(&user, &["list"], &[("NO_COLOR", "1")]);
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
+    assert!(!user.text(0, &["list"]).contains('\u{1b}'));
+    for line in plain.lines() {
+        assert!(line.chars().count() <= 60, "{line:?}");
+    }
+    assert!(plain.contains('…') && !user.text(0, &["list"]).contains('…'));
+}
