@@ -7,6 +7,7 @@
 pub mod app;
 pub mod cli;
 pub mod config;
+pub mod console;
 pub mod db;
 pub mod domain;
 pub mod headless;

@@ -3,7 +3,9 @@
 //! Each test runs this very binary again inside a pseudo terminal, where `child` is the console.
 
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -76,20 +78,38 @@ fn child() {
     });
 }
 
+fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).expect("a terminal has cells")
+}
+
 struct Pty {
     child: Box<dyn Child + Send + Sync>,
     master: Option<Box<dyn MasterPty + Send>>,
     keys: Option<Box<dyn Write + Send>>,
-    output: Receiver<Vec<u8>>,
+    output: Option<Receiver<Vec<u8>>>,
+    listener: Option<JoinHandle<()>>,
     parser: vt100::Parser,
     raw: Vec<u8>,
 }
 
 impl Pty {
+    /// Runs the console as the leader of its session.
     fn start(way: &str) -> Self {
+        Self::run(way, CommandBuilder::new(std::env::current_exe().expect("this binary")))
+    }
+
+    /// Runs the console as a job of a shell, which comes back when it stops and continues it on Enter.
+    fn start_as_job(way: &str) -> Self {
+        let script = r#"set -m; "$0" "$@"; echo SHELL IS BACK; read -r line; fg >/dev/null; echo JOB ENDED"#;
+        let mut shell = CommandBuilder::new("bash");
+        shell.args(["--norc", "-c", script]);
+        shell.arg(std::env::current_exe().expect("this binary"));
+        Self::run(way, shell)
+    }
+
+    fn run(way: &str, mut command: CommandBuilder) -> Self {
         let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
-        let mut command = CommandBuilder::new(std::env::current_exe().expect("this binary"));
         command.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
         command.env(CHILD, way);
         let child = pair.slave.spawn_command(command).expect("this binary again");
@@ -97,7 +117,7 @@ impl Pty {
         let mut reader = pair.master.try_clone_reader().expect("its output");
         let keys = pair.master.take_writer().expect("its keys");
         let (sender, output) = channel();
-        std::thread::spawn(move || {
+        let listener = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
                 if sender.send(bytes[..count].to_vec()).is_err() {
@@ -105,15 +125,23 @@ impl Pty {
                 }
             }
         });
-        let parser = vt100::Parser::new(24, 80, 100);
-        Self { child, master: Some(pair.master), keys: Some(keys), output, parser, raw: Vec::new() }
+        let parser = vt100::Parser::new(cells(24), cells(80), 100);
+        Self {
+            child,
+            master: Some(pair.master),
+            keys: Some(keys),
+            output: Some(output),
+            listener: Some(listener),
+            parser,
+            raw: Vec::new(),
+        }
     }
 
     fn until(&mut self, what: &str, test: impl Fn(&vt100::Screen) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !test(self.parser.screen()) {
             let left = end.saturating_duration_since(Instant::now());
-            match self.output.recv_timeout(left) {
+            match self.output.as_ref().expect("an open terminal").recv_timeout(left) {
                 Ok(bytes) => {
                     self.raw.extend_from_slice(&bytes);
                     self.parser.process(&bytes);
@@ -159,6 +187,36 @@ fn quitting_gives_the_terminal_back() {
 }
 
 #[test]
+fn ctrl_z_gives_the_shell_its_terminal_and_fg_takes_it_again() {
+    let mut pty = Pty::start_as_job("suspend");
+    pty.until("console", shows_console);
+    pty.press(b"\x1a");
+    pty.until("shell", |screen| screen.contents().contains("SHELL IS BACK"));
+    let screen = pty.parser.screen();
+    assert!(!screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor());
+    // What is typed now is the shell's.
+    pty.press(b"2\n");
+    pty.until("console again", |screen| shows_console(screen) && screen.contents().contains("all states"));
+    pty.press(b"q");
+    pty.until("end", |screen| screen.contents().contains("JOB ENDED"));
+    assert!(!pty.parser.screen().alternate_screen());
+    assert!(pty.ends());
+}
+
+#[test]
+fn without_a_shell_ctrl_z_says_so() {
+    let mut pty = Pty::start("no shell");
+    pty.until("console", shows_console);
+    pty.press(b"\x1a");
+    pty.until("answer", |screen| {
+        screen.alternate_screen() && screen.contents().contains("no shell to return to")
+    });
+    pty.press(b"q");
+    pty.until("end", |screen| screen.contents().contains("CHILD ENDED WELL"));
+    assert!(pty.ends());
+}
+
+#[test]
 fn a_panic_elsewhere_leaves_the_console_alone() {
     let mut pty = Pty::start("panic elsewhere");
     pty.until("console", shows_console);
@@ -175,15 +233,23 @@ fn the_console_follows_the_size_and_ends_with_the_terminal() {
     let mut pty = Pty::start("hang up");
     pty.until("console", shows_console);
     let size = PtySize { rows: 30, cols: 120, pixel_width: 0, pixel_height: 0 };
-    pty.parser.screen_mut().set_size(30, 120);
+    pty.parser.screen_mut().set_size(cells(30), cells(120));
     pty.master.as_ref().expect("open").resize(size).expect("a terminal");
     pty.until("wide console", |screen| screen.contents().contains("read-write"));
-    pty.keys = None;
-    pty.master = None;
+    pty.close();
     pty.ends_somehow();
 }
 
 impl Pty {
+    /// Closes every handle on the terminal; the listener's last one with the next output, which a key brings.
+    fn close(&mut self) {
+        self.output = None;
+        self.press(b"2");
+        self.listener.take().expect("a listener").join().expect("a listener that did not panic");
+        self.keys = None;
+        self.master = None;
+    }
+
     fn ends_somehow(&mut self) {
         let end = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("a child").is_none() {

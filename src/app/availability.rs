@@ -38,6 +38,9 @@ pub fn subjects(state: &State) -> Result<(Vec<SeenRow>, AskedFrom), String> {
     match state.pane {
         Pane::Detail => match (state.detail.task(), state.detail.target) {
             (Some(task), _) => Ok((vec![SeenRow::from(task)], AskedFrom::Detail)),
+            (None, Some(id)) if state.detail.current().is_some() => {
+                Err(format!("there is no task {id} for this tenant"))
+            }
             (None, Some(id)) => Err(format!("{id} has not been read, so nothing can be done to it yet")),
             (None, None) => Err("no task is shown here".to_owned()),
         },

@@ -150,6 +150,10 @@ impl State {
             rows.push(ConflictRow { id, version_seen, answer });
         }
         if rows.is_empty() {
+            self.say(
+                Level::Warn,
+                format!("{}: nothing was changed", super::question::named(act.kind, &act.rows)),
+            );
             return;
         }
         let conflict = Conflict { kind: act.kind, rows, held, arrived: self.now, cursor: 0 };
@@ -209,7 +213,6 @@ impl State {
 
     fn close_conflict(&mut self, key: Key) {
         self.conflicts.pop_front();
-        self.overlays.pop();
-        self.answered_by = Some((key, self.now));
+        self.close(key);
     }
 }

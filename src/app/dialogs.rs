@@ -105,12 +105,16 @@ impl State {
         }
     }
 
-    /// Closes what is on top. The key that did it does nothing more while it repeats.
+    /// Closes what is on top.
     pub(super) fn close(&mut self, key: Key) {
         self.overlays.pop();
-        if key.code != KeyCode::Esc {
-            self.answered_by = Some((key, self.now));
-        }
+        self.answered(key);
+    }
+
+    /// A letter that answered does nothing more while it is held down: below, it may call an act. Enter and Esc
+    /// only open and step back, and are pressed again on purpose.
+    pub(super) fn answered(&mut self, key: Key) {
+        self.answered_by = key.text().map(|_| (key, self.now));
     }
 }
 

@@ -200,6 +200,7 @@ fn workers(state: &State) -> (Well, String) {
     let lease_left = local.lease_left.saturating_sub(state.since(read.arrived));
     match local.state {
         InstanceState::Lost => (Well::No, "workers LOST their lease".to_owned()),
+        InstanceState::Watching => (Well::Yes, "watching".to_owned()),
         InstanceState::Stopped => (Well::Doubtful, "workers stopped".to_owned()),
         state if local.trouble.is_some() || lease_left.is_zero() => {
             (Well::No, format!("{state_name} {busy} TROUBLE", state_name = word(state)))

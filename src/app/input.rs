@@ -10,8 +10,9 @@ use super::overlay::Overlay;
 use super::question::QuestionFocus;
 use super::state::{Pane, Screen, State};
 
-/// A key that comes again within this time is the same press, held down.
-const REPEAT: Duration = Duration::from_millis(400);
+/// A key that comes again within this time is the same press, held down: terminals wait up to 660 ms before
+/// they repeat a key.
+const REPEAT: Duration = Duration::from_millis(700);
 
 /// The layer in which a key is looked up now.
 pub fn layer(state: &State) -> Layer {

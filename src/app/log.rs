@@ -101,3 +101,34 @@ impl Log {
             .filter(move |entry| wanted.as_ref().is_none_or(|text| entry.text.to_lowercase().contains(text)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(log: &mut Log, text: &str) {
+        log.push(Duration::ZERO, Level::Info, Source::Workers, text.to_owned());
+    }
+
+    #[test]
+    fn the_same_again_only_counts() {
+        let mut log = Log::default();
+        for text in ["no answer", "no answer", "no answer", "ok", "no answer"] {
+            push(&mut log, text);
+        }
+        let lines: Vec<_> = log.entries.iter().map(|entry| (entry.text.as_str(), entry.times)).collect();
+        assert_eq!(lines, [("no answer", 3), ("ok", 1), ("no answer", 1)]);
+    }
+
+    #[test]
+    fn it_stays_small_and_what_is_read_stays_in_place() {
+        let mut log = Log { back: 5, ..Log::default() };
+        for line in 0..Log::KEPT + 10 {
+            push(&mut log, &line.to_string());
+        }
+        assert_eq!((log.entries.len(), log.dropped), (Log::KEPT, 10));
+        assert_eq!(log.back, 5 + Log::KEPT + 10);
+        log.search = Some("99".to_owned());
+        assert!(log.shown().all(|entry| entry.text.contains("99")));
+    }
+}

@@ -137,7 +137,7 @@ pub enum Message {
     EditorDone(Result<(), String>),
 }
 
-/// How many lines there were for what scrolls.
+/// How many lines there were for what scrolls; no rows: it was not drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
     /// Rows of the list (or table, or log) of the screen.

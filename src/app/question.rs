@@ -8,7 +8,7 @@ use super::availability;
 use super::editor::{Edited, Editor};
 use super::effect::Effect;
 use super::keys::{Action, Key};
-use super::list::SeenRow;
+use super::list::{Placed, SeenRow};
 use super::log::{Level, Source};
 use super::overlay::Overlay;
 use super::state::State;
@@ -152,6 +152,8 @@ impl Question {
 impl State {
     /// Asks whether `kind` is to be done to what is pointed at.
     pub(super) fn ask(&mut self, kind: DecisionKind) {
+        // Whoever acts on a row has chosen it.
+        self.list.placed = Placed::ByOperator;
         match availability::subjects(self) {
             Ok((rows, from)) => self.ask_about(kind, rows, from),
             Err(why) => self.hint(why),
@@ -205,8 +207,7 @@ impl State {
             }
             (QuestionFocus::Answer, Some(Action::Yes)) => self.confirm(key, effects),
             (QuestionFocus::Answer, Some(Action::No | Action::Back)) => {
-                self.overlays.pop();
-                self.answered_by = (action == Some(Action::No)).then_some((key, self.now));
+                self.close(key);
             }
             (QuestionFocus::Answer, Some(Action::Reason)) => question.focus = QuestionFocus::Reason,
             (QuestionFocus::Answer, Some(Action::Up)) => question.scroll = question.scroll.saturating_sub(1),
@@ -235,8 +236,7 @@ impl State {
             return;
         }
         let question = question.clone();
-        self.overlays.pop();
-        self.answered_by = Some((key, self.now));
+        self.close(key);
         let rows: Vec<_> =
             question.rows.iter().map(|row| Seen { id: row.seen.id, version: row.seen.version }).collect();
         let reason = question.reason.text();

@@ -5,7 +5,7 @@ use super::detail::Follows;
 use super::dialogs::step;
 use super::effect::Effect;
 use super::keys::{Action, entry};
-use super::list::{Cursor, Step};
+use super::list::{Cursor, Placed, Step};
 use super::log::Level;
 use super::overlay::Overlay;
 use super::shutdown::AskedBy;
@@ -117,7 +117,10 @@ impl State {
     fn open(&mut self) {
         match (self.screen, self.pane) {
             (Screen::Tasks, Pane::List) => match self.list.cursor {
-                Cursor::On { .. } => self.pane = Pane::Detail,
+                Cursor::On { .. } => {
+                    self.list.placed = Placed::ByOperator;
+                    self.pane = Pane::Detail;
+                }
                 Cursor::None | Cursor::Gone { .. } => {
                     let why = self.no_row();
                     self.hint(why);
@@ -156,6 +159,7 @@ impl State {
             self.set_filter(self.list.home.clone());
         } else if self.screen == Screen::Tasks && !self.list.marks.is_empty() {
             self.list.marks.clear();
+            self.list.mark_when_loaded = None;
         } else {
             let quit = self.keymap.label(Action::Quit);
             self.hint(format!("nothing to step back from; {quit} ends the program"));

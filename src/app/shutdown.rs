@@ -50,7 +50,8 @@ pub enum AskedBy {
 impl State {
     /// Whether this process has workers that must have stopped before it may say so.
     fn has_workers(&self) -> bool {
-        self.session.workers > 0 || self.local.is_some()
+        let told = self.local.as_ref().map(|read| read.value.state);
+        self.session.workers > 0 || told.is_some_and(|state| state != InstanceState::Watching)
     }
 
     /// How many tasks this process holds: running, or claimed and waiting for a slot.

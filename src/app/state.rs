@@ -272,9 +272,10 @@ impl State {
     pub fn new(setup: Setup) -> Self {
         let size = Size { width: 80, height: 24 };
         let submit = SubmitForm::new(&setup.session);
+        let may_submit = setup.session.access == Access::ReadWrite && setup.session.submit_denied.is_none();
         let overlays = match setup.first_start {
-            FirstStart::Yes => vec![Overlay::FirstStart],
-            FirstStart::No => Vec::new(),
+            FirstStart::Yes if may_submit => vec![Overlay::FirstStart],
+            FirstStart::Yes | FirstStart::No => Vec::new(),
         };
         Self {
             now: Duration::ZERO,
@@ -336,9 +337,10 @@ impl State {
 
     /// The database's clock at `at`, as far as the latest read tells; none before the first read.
     pub fn wall(&self, at: Duration) -> Option<Timestamp> {
-        let read = self.list.read?;
-        let moved = SignedDuration::try_from(at).ok()? - SignedDuration::try_from(read.arrived).ok()?;
-        read.read_at.checked_add(moved).ok()
+        let overview = self.overview.as_ref().map(|read| (read.arrived, read.value.read_at));
+        let (arrived, read_at) = overview.or(self.list.read.map(|read| (read.arrived, read.read_at)))?;
+        let moved = SignedDuration::try_from(at).ok()? - SignedDuration::try_from(arrived).ok()?;
+        read_at.checked_add(moved).ok()
     }
 
     pub(super) fn request(&mut self) -> RequestId {

@@ -31,6 +31,8 @@ pub struct SubmitForm {
     pub problem: Option<Refusal>,
     /// How far the submit is.
     pub sending: Sending,
+    /// A submit of which it could not be found out whether it was done.
+    pub(super) unresolved: Option<RequestId>,
 }
 
 /// A field of the form, in the order of Tab.
@@ -101,6 +103,7 @@ impl SubmitForm {
             field: SubmitField::Text,
             problem: None,
             sending: Sending::No,
+            unresolved: None,
         }
     }
 
@@ -196,6 +199,9 @@ impl State {
             Sending::Failed { request, .. } => request,
             _ => self.request(),
         };
+        if self.submit.unresolved.take().is_some_and(|earlier| earlier != request) {
+            self.say(Level::Warn, "submitting this as another task; the text before may be in the table too");
+        }
         self.submit.sending = Sending::Asking { request };
         self.log.push(
             self.now,
@@ -235,6 +241,8 @@ impl State {
             }
             Err(failure) => {
                 let message = failed(&failure);
+                self.submit.unresolved =
+                    matches!(failure, WriteFailure::Unresolved { .. }).then_some(request);
                 if let WriteFailure::Refused { why: RefusedWhy::Privilege, message, .. } = &failure {
                     self.session.submit_denied = Some(message.clone());
                 }

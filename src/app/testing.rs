@@ -75,7 +75,7 @@ impl Console {
     pub(super) fn press(&mut self, keys: &str) -> Vec<Effect> {
         let mut effects = Vec::new();
         for key in keys.split(' ') {
-            self.now += Duration::from_millis(500);
+            self.now += Duration::from_millis(800);
             let key: Key = key.parse().expect(key);
             effects.extend(self.send(Message::Key(key)));
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::effect::Effect;
 use super::log::{Level, Source};
-use super::message::Message;
+use super::message::{Message, Viewport};
 use super::refresh;
 use super::state::{Size, State};
 
@@ -51,6 +51,7 @@ fn dispatch(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
         Message::Local(local) => state.local_loaded(local),
         Message::Workers { events, missed } => state.worker_events(events, missed),
         Message::Link(report) => state.link_report(report),
+        Message::Viewport(viewport) => state.set_viewport(viewport),
         other => {
             state.needs_draw = true;
             visible(state, other, effects);
@@ -68,11 +69,6 @@ fn visible(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
             state.size = Size { width, height };
             state.viewport = super::frame::assumed(state.size);
             state.clamp_offset();
-        }
-        Message::Viewport(viewport) => {
-            state.viewport = viewport;
-            state.clamp_offset();
-            state.clamp_scrolls();
         }
         Message::Decided { request, result } => state.decided(request, result),
         Message::Submitted { request, result } => state.submitted(request, result),
@@ -98,6 +94,28 @@ fn visible(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
 }
 
 impl State {
+    /// Takes the room that the drawn frame had. What was not drawn (no rows) keeps what it had: its place is
+    /// still there when it is drawn again. The same frame told twice is not drawn again, else it would tell for
+    /// ever.
+    fn set_viewport(&mut self, drawn: Viewport) {
+        let before = self.viewport;
+        let kept = &mut self.viewport;
+        if drawn.list_rows > 0 {
+            kept.list_rows = drawn.list_rows;
+        }
+        if drawn.detail_rows > 0 {
+            (kept.detail_rows, kept.detail_lines) = (drawn.detail_rows, drawn.detail_lines);
+        }
+        if drawn.overlay_rows > 0 {
+            (kept.overlay_rows, kept.overlay_lines) = (drawn.overlay_rows, drawn.overlay_lines);
+        }
+        if *kept != before {
+            self.needs_draw = true;
+            self.clamp_offset();
+            self.clamp_scrolls();
+        }
+    }
+
     /// Keeps what scrolls within what was drawn.
     fn clamp_scrolls(&mut self) {
         let viewport = self.viewport;

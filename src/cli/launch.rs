@@ -7,12 +7,14 @@ use std::sync::mpsc::Receiver;
 
 use super::exit::{Exit, Failure};
 use super::open::Session;
-use crate::config::{Analyser, LogFormat, WorkerSettings};
-use crate::db::Access;
-use crate::domain::Name;
-use crate::headless::{self, Signals};
+use crate::app::keys::Keymap;
+use crate::config::{self, WorkerSettings};
+use crate::db::conninfo::process_env;
+use crate::db::{Access, Db, NeededTo};
+use crate::domain::observed::Filter;
+use crate::domain::{Name, NewTask};
 use crate::logging::LogLine;
-use crate::worker::{AnalyserKind, Cancels, Config};
+use crate::{app, console, headless, ui, worker};
 
 /// Whether this run made what it found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,35 +50,42 @@ pub struct Launch {
     pub config_file: Option<PathBuf>,
     /// Log lines for the console's screen 5; none for the headless worker.
     pub log_lines: Option<Receiver<LogLine>>,
-    /// How log lines are written.
-    pub log_format: LogFormat,
     /// Whether this is the first start here.
     pub first_start: FirstStart,
 }
 
 impl Launch {
-    /// What the worker floor is told; `kind` is `console` or `headless`.
-    pub fn worker_config(&self, kind: &'static str) -> Config {
-        let told = &self.workers;
-        Config {
-            queues: told.queues.clone(),
+    /// What the worker floor is told.
+    fn worker_config(&self, kind: &'static str) -> worker::Config {
+        let settings = &self.workers;
+        worker::Config {
+            queues: settings.queues.clone(),
             tenant: self.tenant.clone(),
-            workers: told.slots,
-            batch: told.batch,
-            poll: told.poll,
-            lease: told.lease,
-            grace: told.grace,
-            task_timeout: told.task_timeout,
-            work_delay: Some(told.work_delay).filter(|delay| !delay.is_zero()),
-            cancels: if told.heeds_cancel { Cancels::Heeded } else { Cancels::Ignored },
-            analyser: match &told.analyser {
-                Analyser::TextStats => AnalyserKind::TextStats,
-                Analyser::Command { line } => AnalyserKind::Command { line: line.clone() },
+            workers: settings.slots,
+            batch: settings.batch,
+            poll: settings.poll,
+            lease: settings.lease,
+            grace: settings.grace,
+            task_timeout: settings.task_timeout,
+            work_delay: (!settings.work_delay.is_zero()).then_some(settings.work_delay),
+            cancels: if settings.heeds_cancel { worker::Cancels::Heeded } else { worker::Cancels::Ignored },
+            analyser: match &settings.analyser {
+                config::Analyser::TextStats => worker::AnalyserKind::TextStats,
+                config::Analyser::Command { line } => worker::AnalyserKind::Command { line: line.clone() },
             },
             host: self.host.clone(),
             operator: self.operator.clone(),
             kind,
-            ..Config::default()
+            ..worker::Config::default()
+        }
+    }
+
+    /// What a task gets that is submitted from the console.
+    fn new_task(&self) -> NewTask {
+        NewTask {
+            tenant: self.tenant.clone().unwrap_or_else(Name::default_name),
+            queue: self.workers.queues.first().cloned().unwrap_or_else(Name::default_name),
+            ..NewTask::default()
         }
     }
 }
@@ -84,23 +93,123 @@ impl Launch {
 /// Opens the console.
 ///
 /// # Errors
-/// This build has none yet.
-pub(super) async fn console(launch: Launch) -> Result<Exit, Failure> {
+/// Keys or theme cannot be used, or the terminal cannot be taken.
+pub(super) async fn console(mut launch: Launch) -> Result<Exit, Failure> {
+    let started = match start(&mut launch).await {
+        Ok(start) => console::run(start).await.map_err(|error| Failure::unexpected(format!("{error:#}"))),
+        Err(failure) => Err(failure),
+    };
     launch.session.close().await;
-    Err(Failure::unexpected("this build has no console yet"))
+    Ok(match started? {
+        console::End::Clean => Exit::Done,
+        console::End::Left { .. } | console::End::Broken { .. } => Exit::Unexpected,
+    })
 }
 
-/// Works without a terminal until a signal.
+async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
+    let keymap = Keymap::with_overrides(&launch.keys).map_err(|error| {
+        let place =
+            launch.config_file.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+        Failure::new(Exit::Usage, "config", format!("{place}{error}"))
+    })?;
+    let look =
+        ui::Look { theme: theme(&launch.theme)?, glyphs: ui::Charset::of_environment(process_env).glyphs() };
+    let db = launch.session.db.clone();
+    let denied = denied(&db).await;
+    let new_task = launch.new_task();
+    let (access, workers) = match launch.access {
+        Access::ReadWrite => (app::state::Access::ReadWrite, Some(launch.worker_config("console"))),
+        Access::ReadOnly => {
+            (app::state::Access::ReadOnly { reason: "started with --read-only".to_owned() }, None)
+        }
+    };
+    let workers = workers.filter(|_| denied.work.is_none());
+    let session = app::state::Session {
+        database: launch.session.long_label(),
+        database_short: launch.session.short_label(),
+        server: None,
+        operator: launch.operator.clone(),
+        access,
+        decide_denied: denied.operate.clone(),
+        submit_denied: denied.operate,
+        workers: workers.as_ref().map_or(0, |workers| workers.workers),
+        grace: launch.workers.grace,
+        max_input_bytes: launch.max_input_bytes,
+        tenant: new_task.tenant.clone(),
+        queue: new_task.queue.clone(),
+        max_attempts: new_task.max_attempts,
+    };
+    let filter = Filter { tenant: launch.tenant.as_ref().map(ToString::to_string), ..Filter::default() };
+    let first_start = match launch.first_start {
+        FirstStart::Yes => app::state::FirstStart::Yes,
+        FirstStart::No => app::state::FirstStart::No,
+    };
+    Ok(console::Start {
+        db,
+        workers,
+        setup: app::state::Setup { session, keymap, filter, first_start },
+        look,
+        samples: new_task,
+        log_lines: launch.log_lines.take(),
+    })
+}
+
+/// Why the role may not do what consoles do; nothing where it may.
+#[derive(Debug, Default)]
+struct Denied {
+    operate: Option<String>,
+    work: Option<String>,
+}
+
+/// Asks which rights the role has. A database that cannot be asked denies nothing: it says so itself, later.
+async fn denied(db: &Db) -> Denied {
+    let Ok(privileges) = db.privileges().await else { return Denied::default() };
+    let lacks = |needed: NeededTo| {
+        let missing = privileges
+            .iter()
+            .find(|privilege| privilege.needed_to == needed && privilege.granted == Some(false))?;
+        Some(format!("the database role lacks {} on {}", missing.privilege, missing.table))
+    };
+    Denied { operate: lacks(NeededTo::Operate), work: lacks(NeededTo::Work) }
+}
+
+/// The theme that is named; `auto` is the one for the terminal's background, as far as it says what that is.
+fn theme(name: &str) -> Result<ui::Theme, Failure> {
+    if process_env("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return Ok(ui::Theme::plain());
+    }
+    match name {
+        "auto" => Ok(match process_env("COLORFGBG").as_deref().and_then(|pair| pair.rsplit(';').next()) {
+            // The background's number: 7 and 9 to 15 are the light ones.
+            Some("7" | "9" | "10" | "11" | "12" | "13" | "14" | "15") => ui::Theme::light(),
+            _ => ui::Theme::dark(),
+        }),
+        "dark" => Ok(ui::Theme::dark()),
+        "light" => Ok(ui::Theme::light()),
+        "plain" => Ok(ui::Theme::plain()),
+        path => {
+            let refuse = |problem: String| {
+                Failure::new(Exit::Usage, "config", format!("theme {path}: {problem}"))
+                    .hint("use auto, dark, light, plain, or the path of a theme file (assets/themes has two)")
+            };
+            let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+            text.parse().map_err(|error: ui::ThemeError| refuse(error.to_string()))
+        }
+    }
+}
+
+/// Works without a terminal.
 ///
 /// # Errors
-/// The configuration asks for an analyser that cannot be.
-pub(super) async fn headless(launch: Launch, signals: Signals) -> Result<Exit, Failure> {
+/// The session is read-only, or the analyser cannot be.
+pub(super) async fn headless(launch: Launch, signals: headless::Signals) -> Result<Exit, Failure> {
+    let db = launch.session.db.clone();
     let config = launch.worker_config("headless");
-    let ended = headless::run(launch.session.db.clone(), config, signals).await;
+    let ended = headless::run(db, config, signals).await;
     launch.session.close().await;
     match ended {
         Ok(headless::Exit::Clean) => Ok(Exit::Done),
         Ok(headless::Exit::Left { .. }) => Ok(Exit::Unexpected),
-        Err(error) => Err(Failure::unexpected(format!("{error:#}"))),
+        Err(error) => Err(Failure::usage(format!("{error:#}"))),
     }
 }

@@ -39,6 +39,22 @@ impl Session {
         self.server.as_ref().is_some_and(|server| server.origin() == ServerOrigin::Created)
     }
 
+    /// The database for people with little room: `host/database`, or that it is the private server.
+    pub fn short_label(&self) -> String {
+        match &self.server {
+            Some(_) => "private server".to_owned(),
+            None => self.label.split_once('@').map_or(self.label.as_str(), |(_, place)| place).to_owned(),
+        }
+    }
+
+    /// The database for people: `user@host/database`, or which private server it is.
+    pub fn long_label(&self) -> String {
+        match &self.server {
+            Some(server) => format!("private server in {}", server.folder().display()),
+            None => self.label.clone(),
+        }
+    }
+
     /// Sends what is owed, closes every connection and leaves the private server.
     pub async fn close(self) {
         self.db.settle_wakes().await;

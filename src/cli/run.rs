@@ -173,7 +173,6 @@ async fn prepare(
         keys: settings.keys,
         config_file: file.path.clone(),
         log_lines,
-        log_format: settings.log_format,
     })
 }
 

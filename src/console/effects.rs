@@ -36,6 +36,8 @@ pub(super) struct Performer {
     pub(super) max_input_bytes: usize,
     /// New at each start: with a request's number it names a write, so that sending it again is the same write.
     pub(super) session: Uuid,
+    /// What a sample text gets besides its text.
+    pub(super) samples: NewTask,
 }
 
 impl Performer {
@@ -131,10 +133,10 @@ impl Performer {
     }
 
     /// Submits the samples of a first start.
-    pub(super) fn submit_samples(&self, request: RequestId, task: NewTask) {
+    pub(super) fn submit_samples(&self, request: RequestId) {
         let this = self.clone();
         tokio::spawn(async move {
-            let result = this.submit_each(request, SAMPLES.into_iter(), &task).await;
+            let result = this.submit_each(request, SAMPLES.into_iter(), &this.samples).await;
             this.tell(Message::LinesSubmitted { request, result });
         });
     }
@@ -185,11 +187,15 @@ fn interrupted(error: &DbError, submitted: u64) -> WriteFailure {
     }
     let told = |message: String| format!("{message}; {submitted} lines before were submitted and stay so");
     match failure {
-        WriteFailure::Unavailable { message, hint } => WriteFailure::Unavailable { message: told(message), hint },
+        WriteFailure::Unavailable { message, hint } => {
+            WriteFailure::Unavailable { message: told(message), hint }
+        }
         WriteFailure::Refused { why, message, hint } => {
             WriteFailure::Refused { why, message: told(message), hint }
         }
-        WriteFailure::Unresolved { message, hint } => WriteFailure::Unresolved { message: told(message), hint },
+        WriteFailure::Unresolved { message, hint } => {
+            WriteFailure::Unresolved { message: told(message), hint }
+        }
         other => other,
     }
 }

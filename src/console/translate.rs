@@ -1,7 +1,14 @@
-//! The db floor's errors in the console's words.
+//! What the db and worker floors say, in the console's words.
 
-use crate::app::message::{FailureCause, ReadFailure, RefusedWhy, WriteFailure};
+use crate::app::Message;
+use crate::app::log::Level;
+use crate::app::message::{self as app, FailureCause, LinkReport, ReadFailure, RefusedWhy, WriteFailure};
 use crate::db::{DbError, Trouble};
+use crate::domain::{Status, figure};
+use crate::worker::{Part, Shutdown, WorkerEvent};
+
+/// Up to so many tasks are told one by one; more at once would push everything else out of the log.
+const FEW: usize = 3;
 
 /// Why nothing could be read.
 pub(super) fn read_failure(error: &DbError) -> ReadFailure {
@@ -34,4 +41,110 @@ pub(super) fn write_failure(error: &DbError) -> WriteFailure {
 /// An answer was lost and its outcome is being established.
 pub(super) fn unknown(trouble: &Trouble) -> WriteFailure {
     WriteFailure::Unknown { message: trouble.to_string() }
+}
+
+/// What a worker did, for the log and the link.
+pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
+    let told = |event: app::WorkerEvent| vec![Message::Workers { events: vec![event], missed: 0 }];
+    let trouble = |message: String| told(app::WorkerEvent::Trouble { message });
+    let line = |level: Level, text: String| vec![Message::LogLine { level, text }];
+    match event {
+        WorkerEvent::Began { instance, state } => {
+            let mut messages =
+                line(Level::Info, format!("this process is instance {instance}: {}", state.as_str()));
+            messages.push(Message::Link(LinkReport::Listening));
+            messages
+        }
+        WorkerEvent::Claimed { .. } => Vec::new(),
+        WorkerEvent::Adopted { claims } => line(
+            Level::Warn,
+            format!("{} tasks were won by a claim whose answer was lost; they run here", claims.len()),
+        ),
+        WorkerEvent::Succeeded { tasks } => match tasks.as_slice() {
+            [] => Vec::new(),
+            [first, .., last] if tasks.len() > FEW => {
+                line(Level::Info, format!("{} tasks succeeded, {first} to {last}", tasks.len()))
+            }
+            few => vec![Message::Workers {
+                events: few
+                    .iter()
+                    .map(|id| app::WorkerEvent::Finished { id: *id, status: Status::Succeeded, error: None })
+                    .collect(),
+                missed: 0,
+            }],
+        },
+        WorkerEvent::Retrying { id, error, .. } => {
+            told(app::WorkerEvent::Finished { id: *id, status: Status::Queued, error: Some(error.clone()) })
+        }
+        WorkerEvent::Failed { id, error, .. } => {
+            told(app::WorkerEvent::Finished { id: *id, status: Status::Failed, error: Some(error.clone()) })
+        }
+        WorkerEvent::Canceled { id, .. } => {
+            told(app::WorkerEvent::Finished { id: *id, status: Status::Canceled, error: None })
+        }
+        WorkerEvent::CancelRequested { id, .. } => line(
+            Level::Info,
+            format!("{id} was asked to stop; it stays RUNNING until its analyser has returned"),
+        ),
+        WorkerEvent::Released { tasks, reason } => {
+            line(Level::Info, format!("{} tasks were given back, attempts not spent: {reason}", tasks.len()))
+        }
+        WorkerEvent::Superseded { id, .. } | WorkerEvent::Vanished { id, .. } => {
+            told(app::WorkerEvent::LeaseLost { id: *id })
+        }
+        WorkerEvent::Recovered { tasks } => vec![Message::Workers {
+            events: tasks
+                .iter()
+                .map(|task| app::WorkerEvent::Recovered {
+                    id: task.id,
+                    status: task.status,
+                    from: task.reason.clone(),
+                })
+                .collect(),
+            missed: 0,
+        }],
+        WorkerEvent::LeaseLost { reason, discarded, .. } => trouble(format!(
+            "the lease was lost ({reason}); {} results were discarded and a new instance begins",
+            discarded.len()
+        )),
+        WorkerEvent::Trouble { part: Part::Listener, message, .. } => {
+            vec![Message::Link(LinkReport::Polling { reason: message.clone() })]
+        }
+        WorkerEvent::Trouble { part, message, hint } => {
+            let hint = hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
+            trouble(format!("{}: {message}{hint}", part.name()))
+        }
+        WorkerEvent::TroubleOver { part: Part::Listener, .. } => vec![Message::Link(LinkReport::Listening)],
+        WorkerEvent::TroubleOver { part, failures, lasted } => line(
+            Level::Info,
+            format!("{}: works again after {failures} failures in {}", part.name(), figure::wait(*lasted)),
+        ),
+        WorkerEvent::PollingOnly => {
+            let reason = "a pooler in transaction mode delivers no notifications".to_owned();
+            vec![Message::Link(LinkReport::Polling { reason })]
+        }
+        WorkerEvent::Panicked { part, message } => trouble(format!("{} panicked: {message}", part.name())),
+        WorkerEvent::ShuttingDown { mode, in_flight, reason } => {
+            let how = match mode {
+                Shutdown::Drain => "draining",
+                Shutdown::Cancel => "canceling",
+            };
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            line(Level::Info, format!("{how} with {in_flight} in flight{reason}"))
+        }
+    }
+}
+
+/// How grave a line of the program's own log is.
+pub(super) fn level(level: tracing::Level) -> Level {
+    match level {
+        tracing::Level::ERROR => Level::Error,
+        tracing::Level::WARN => Level::Warn,
+        _ => Level::Info,
+    }
+}
+
+/// `15.18` of `15.18 (Debian 15.18-0+deb12u1)`.
+pub(super) fn short_version(version: &str) -> &str {
+    version.split_whitespace().next().unwrap_or(version)
 }

@@ -77,7 +77,7 @@ pub fn wrap(line: &str, columns: usize) -> Vec<String> {
     let mut rows = Vec::new();
     let mut row = String::new();
     let mut used = 0;
-    for word in line.split_word_bounds() {
+    for word in words_and_gaps(line) {
         let word_width = width(word);
         if used + word_width > columns && word_width <= columns && used > 0 {
             rows.push(std::mem::take(&mut row));
@@ -98,6 +98,18 @@ pub fn wrap(line: &str, columns: usize) -> Vec<String> {
     }
     rows.push(row);
     rows
+}
+
+/// The runs of spaces and the runs of anything else, in turn: a word keeps its punctuation.
+fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let gap = rest.chars().next()? == ' ';
+        let end = rest.find(|c: char| (c == ' ') != gap).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        rest = after;
+        Some(run)
+    })
 }
 
 /// Whether `c` must be escaped in JSON output: controls and characters that turn the reading direction.
@@ -173,6 +185,7 @@ mod tests {
         assert_eq!(fit("abc", 0, "…"), "");
         assert_eq!(wrap("the quick brown fox", 10), ["the quick ", "brown fox"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("it ran (twice).", 9), ["it ran ", "(twice)."]);
         assert_eq!(wrap("", 4), [""]);
     }
 

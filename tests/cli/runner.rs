@@ -9,7 +9,10 @@ use serde_json::Value;
 use taskdeck::domain::text::is_hostile;
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, program};
+use crate::support::PATIENCE;
+
+/// The built program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_taskdeck");
 
 /// A user with a home folder and a database.
 pub(crate) struct User {
@@ -49,7 +52,7 @@ impl User {
 
     /// The command, with nothing of this process's environment but the path.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(PROGRAM);
         command.args(args).env_clear().env("HOME", self.home()).current_dir(self.home());
         command.env("PATH", std::env::var_os("PATH").expect("a path"));
         command.env("COLUMNS", "100").env("LANG", "C.UTF-8");

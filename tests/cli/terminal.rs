@@ -4,14 +4,14 @@ use std::io::Read as _;
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
-use crate::runner::User;
-use crate::support::{database, program};
+use crate::runner::{PROGRAM, User};
+use crate::support::database;
 
 /// Runs a command on a terminal of 60 columns and returns what it wrote.
 fn on_terminal(user: &User, args: &[&str], more: &[(&str, &str)]) -> String {
     let size = PtySize { rows: 24, cols: 60, pixel_width: 0, pixel_height: 0 };
     let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
-    let mut command = CommandBuilder::new(program());
+    let mut command = CommandBuilder::new(PROGRAM);
     command.args(args);
     command.env_clear();
     for (name, value) in user.command(args).get_envs() {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::act::{Gravity, Layer};
 use super::keymap::Keymap;
-use super::table::{Gravity, Layer, TABLE};
+use super::table::TABLE;
 
 const SECTIONS: [(Layer, &str); 4] = [
     (Layer::Screen, "On a screen"),

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::act::{Action, Layer};
 use super::key::{Key, UnknownKey};
-use super::table::{Action, Layer, TABLE};
+use super::table::TABLE;
 
 /// Which key calls what in which layer.
 #[derive(Debug, Clone, PartialEq, Eq)]

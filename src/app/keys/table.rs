@@ -1,105 +1,14 @@
 //! The table itself: every act that a key can call, its name, its default keys, and its words.
 
+use super::act::{Action, Entry, Gravity, Layer};
 use super::key::{Key, KeyCode};
-
-/// What a key can call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each is described by its entry in the table, for every reader at once")]
-pub enum Action {
-    Up,
-    Down,
-    Left,
-    Right,
-    Top,
-    Bottom,
-    PageUp,
-    PageDown,
-    Open,
-    Back,
-    NextPane,
-    PreviousPane,
-    Screen1,
-    Screen2,
-    Screen3,
-    Screen4,
-    Screen5,
-    Search,
-    FilterStates,
-    FilterTenant,
-    NewTask,
-    Cancel,
-    Requeue,
-    Approve,
-    Reject,
-    Mark,
-    MarkAll,
-    Copy,
-    EditInput,
-    Race,
-    DrainInstance,
-    CommandLine,
-    Help,
-    Refresh,
-    Redraw,
-    Suspend,
-    Quit,
-    Interrupt,
-    Yes,
-    No,
-    Reason,
-    ShutdownDrain,
-    ShutdownCancel,
-    Submit,
-}
-
-/// Where a key is looked up. Within a layer a key has one meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Layer {
-    /// Any of the five screens.
-    Screen,
-    /// A question, a conflict, a list to choose from, a text to read.
-    Dialog,
-    /// The shutdown question and its progress.
-    Shutdown,
-    /// A field or editor: characters are text.
-    Text,
-}
-
-/// How grave an act is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gravity {
-    /// Moves or shows.
-    Light,
-    /// Changes tasks or processes, after a question.
-    Changes,
-    /// Changes what cannot be made good by the opposite act; its key is a capital.
-    Grave,
-}
-
-/// A line of the table.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// What is called.
-    pub action: Action,
-    /// Its name in the configuration.
-    pub name: &'static str,
-    /// The keys that call it unless remapped.
-    pub keys: &'static [Key],
-    /// Where it can be called.
-    pub layers: &'static [Layer],
-    /// One or two words for the footer.
-    pub short: &'static str,
-    /// A sentence for help and docs.
-    pub long: &'static str,
-    /// How grave it is.
-    pub gravity: Gravity,
-}
 
 use Layer::{Dialog, Screen, Shutdown, Text};
 
 const ALL: &[Layer] = &[Screen, Dialog, Shutdown, Text];
 const SCREEN: &[Layer] = &[Screen];
-const SCROLLING: &[Layer] = &[Screen, Dialog, Shutdown];
+const MOVING: &[Layer] = &[Screen, Dialog];
+const MOVING_AND_TYPING: &[Layer] = &[Screen, Dialog, Text];
 /// The conflict dialog offers the same acts under the same keys.
 const ACTS: &[Layer] = &[Screen, Dialog];
 
@@ -175,7 +84,7 @@ pub const TABLE: &[Entry] = &[
         Action::Open,
         "open",
         &[p(KeyCode::Enter)],
-        ALL,
+        MOVING_AND_TYPING,
         "open",
         "Open what is under the cursor; in the detail pane, the whole input.",
     ),
@@ -193,7 +102,7 @@ pub const TABLE: &[Entry] = &[
         &[k('A')],
         SCREEN,
         "mark all",
-        "Mark every loaded row that matches the filter, and say how many.",
+        "Mark every row that matches the filter, as far as they can be loaded at once, and say how many.",
     ),
     light(
         Action::Copy,
@@ -252,35 +161,21 @@ pub const TABLE: &[Entry] = &[
         "command",
         "Type a command; Tab completes it.",
     ),
-    light(Action::Up, "up", &[p(KeyCode::Up), k('k')], ALL, "up", "One up."),
-    light(Action::Down, "down", &[p(KeyCode::Down), k('j')], ALL, "down", "One down."),
-    light(Action::Left, "left", &[p(KeyCode::Left), k('h')], SCROLLING, "left", "To the pane on the left."),
-    light(
-        Action::Right,
-        "right",
-        &[p(KeyCode::Right), k('l')],
-        SCROLLING,
-        "right",
-        "To the pane on the right.",
-    ),
+    light(Action::Up, "up", &[p(KeyCode::Up), k('k')], MOVING_AND_TYPING, "up", "One up."),
+    light(Action::Down, "down", &[p(KeyCode::Down), k('j')], MOVING_AND_TYPING, "down", "One down."),
+    light(Action::Left, "left", &[p(KeyCode::Left), k('h')], SCREEN, "left", "To the pane on the left."),
+    light(Action::Right, "right", &[p(KeyCode::Right), k('l')], SCREEN, "right", "To the pane on the right."),
     light(
         Action::Top,
         "top",
         &[k('g'), p(KeyCode::Home)],
-        SCROLLING,
+        MOVING,
         "top",
         "To the first line; in a list, to the newest task.",
     ),
-    light(
-        Action::Bottom,
-        "bottom",
-        &[k('G'), p(KeyCode::End)],
-        SCROLLING,
-        "bottom",
-        "To the last loaded line.",
-    ),
-    light(Action::PageUp, "page-up", &[p(KeyCode::PageUp)], ALL, "page up", "One page up."),
-    light(Action::PageDown, "page-down", &[p(KeyCode::PageDown)], ALL, "page down", "One page down."),
+    light(Action::Bottom, "bottom", &[k('G'), p(KeyCode::End)], MOVING, "bottom", "To the last loaded line."),
+    light(Action::PageUp, "page-up", &[p(KeyCode::PageUp)], MOVING, "page up", "One page up."),
+    light(Action::PageDown, "page-down", &[p(KeyCode::PageDown)], MOVING, "page down", "One page down."),
     light(
         Action::Back,
         "back",

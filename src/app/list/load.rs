@@ -37,6 +37,9 @@ impl State {
         self.clamp_offset();
         self.follow_cursor();
         self.acts_seen();
+        if self.list.mark_when_loaded.take() == Some(generation) {
+            self.mark_all();
+        }
     }
 
     /// Keeps the rows and says that they are old.

@@ -1,7 +1,7 @@
 //! Marks: by task, with the version that was on screen.
 
 use super::cursor::Step;
-use super::{Cursor, SeenRow};
+use super::{Cursor, MOST, SeenRow};
 use crate::app::state::State;
 use crate::domain::observed::Listed;
 
@@ -20,7 +20,8 @@ impl State {
         self.move_cursor(Step::Down { by: 1 });
     }
 
-    /// Marks every loaded row and says how many, and whether there are more.
+    /// Marks every row that matches, as far as they can be loaded at once, and says how many and whether there
+    /// are more.
     pub(in crate::app) fn mark_all(&mut self) {
         let marks: Vec<_> = self.list.rows.iter().filter_map(Listed::task).map(SeenRow::from).collect();
         if marks.is_empty() {
@@ -29,9 +30,17 @@ impl State {
         }
         let count = marks.len();
         self.list.marks = marks.into_iter().map(|seen| (seen.id, seen)).collect();
-        let more = match (self.list.next_before, self.list.before) {
-            (None, None) => "these are all that match",
-            _ => "more match in the database and are not marked: go to the end of the list to load them",
+        let list = &mut self.list;
+        let more = match (list.next_before, list.before) {
+            (None, None) => "these are all that match".to_owned(),
+            (Some(_), None) if list.limit < MOST && list.rows.len() >= list.limit => {
+                list.limit = MOST;
+                list.generation += 1;
+                list.mark_when_loaded = Some(list.generation);
+                self.refresh.list.now(self.now);
+                "more match, loading them to mark them too…".to_owned()
+            }
+            _ => format!("more match and are not marked: {MOST} at a time, the rest after these are done"),
         };
         self.hint(format!("{count} marked; {more}"));
     }

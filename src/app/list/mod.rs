@@ -53,6 +53,8 @@ pub struct TaskList {
     pub home: Filter,
     /// Who put the cursor where it is.
     pub placed: Placed,
+    /// The generation whose rows are all to be marked when they arrive.
+    pub(super) mark_when_loaded: Option<u64>,
 }
 
 /// Who put the cursor where it is.
@@ -124,6 +126,7 @@ impl TaskList {
         Self {
             home: filter.clone(),
             placed: Placed::ByConsole,
+            mark_when_loaded: None,
             filter,
             rows: Vec::new(),
             read: None,

@@ -107,6 +107,17 @@ fn a_row_that_changes_or_goes_while_the_question_stands_cannot_be_sent() {
 }
 
 #[test]
+fn newer_rows_do_not_make_the_row_of_a_question_gone() {
+    let mut console = Console::with(page([task(7)]));
+    console.press("c");
+    let mut newer = page((8..108).map(task));
+    newer.next_before = Some(TaskId(8));
+    let effects = console.load(newer);
+    assert_eq!(console.state.list.limit, 200, "{effects:?}");
+    assert_eq!(console.press("y"), [decide(1, DecisionKind::Cancel, &[(7, 0)])]);
+}
+
+#[test]
 fn all_marked_rows_or_none() {
     let mut console = Console::with(page([
         with(1, Status::Queued, 0),

@@ -3,6 +3,7 @@
 use crate::app::Message;
 use crate::app::detail::Follows;
 use crate::app::list::{Cursor, MOST, PAGE};
+use crate::app::message::Viewport;
 use crate::app::state::Pane;
 use crate::app::testing::{Console, page, reads, task};
 use crate::app::{Read, effect::Effect};
@@ -143,6 +144,48 @@ fn marks_are_by_task_and_end_with_their_list() {
     assert_eq!(console.state.list.filter.statuses, [Status::Failed]);
     assert!(console.state.list.marks.is_empty() && console.notice().contains("5 marks cleared"));
     assert!(console.state.list.rows.is_empty(), "rows of another filter are not shown as these");
+}
+
+#[test]
+fn mark_all_loads_what_matches_and_says_what_it_leaves_out() {
+    let mut console = Console::with(with_more((901..=1000).map(task)));
+    console.press("A");
+    assert!(console.notice().starts_with("100 marked; more match, loading"), "{}", console.notice());
+    assert_eq!(console.state.list.limit, MOST);
+    console.load(page((701..=1000).map(task)));
+    assert_eq!(console.notice(), "300 marked; these are all that match");
+    // What comes in later is not marked by itself.
+    console.load(page((701..=1001).map(task)));
+    assert_eq!(console.state.list.marks.len(), 300);
+
+    let mut console = Console::with(with_more((901..=1000).map(task)));
+    console.press("A");
+    console.load(with_more((501..=1000).map(task)));
+    assert!(
+        console.notice().starts_with("500 marked; more match and are not marked"),
+        "{}",
+        console.notice()
+    );
+
+    let mut console = Console::with(with_more((901..=1000).map(task)));
+    console.press("A esc");
+    console.load(page((701..=1000).map(task)));
+    assert!(console.state.list.marks.is_empty(), "taken back before it arrived");
+}
+
+#[test]
+fn a_list_that_is_not_drawn_keeps_its_place() {
+    let mut console = Console::with(page((1..=50).map(task)));
+    console.press("pgdn down enter");
+    let (cursor, offset) = (console.state.list.cursor, console.state.list.offset);
+    let hidden =
+        Viewport { list_rows: 0, detail_rows: 9, detail_lines: 40, overlay_rows: 0, overlay_lines: 0 };
+    console.send(Message::Viewport(hidden));
+    console.state.needs_draw = false;
+    console.send(Message::Viewport(hidden));
+    assert!(!console.state.needs_draw, "a frame that tells what is known already is the last one");
+    console.load(page((1..=50).map(task)));
+    assert_eq!((console.state.list.cursor, console.state.list.offset), (cursor, offset));
 }
 
 #[test]

@@ -36,6 +36,9 @@ fn with_nothing_in_flight_it_ends_once_the_workers_have_stopped() {
 
     let mut console = Console::with(page([task(1)]));
     console.state.session.workers = 0;
+    let mut told_so = Console { state: console.state.clone(), now: console.now };
+    told_so.send(Message::Local(local(InstanceState::Watching, &[])));
+    assert_eq!(told_so.press("q"), [Effect::Quit]);
     assert_eq!(console.press("q"), [Effect::Quit], "a console that only watches has nothing to wait for");
 }
 

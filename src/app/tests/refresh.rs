@@ -99,6 +99,10 @@ fn the_detail_is_read_when_the_cursor_rests_or_the_row_changed() {
     console.send(Message::DetailLoaded { id: TaskId(2), read_at: clock(0), found: Some(history(task(2))) });
     assert_eq!(console.state.detail.target, Some(TaskId(1)));
     assert!(console.state.detail.task().is_none());
+    console.now += Duration::from_millis(200);
+    assert!(names(&console.send(Message::Tick)).contains(&"detail"));
+    console.send(Message::DetailLoaded { id: TaskId(2), read_at: clock(0), found: Some(history(task(2))) });
+    assert!(console.state.refresh.detail.in_flight.is_some(), "the answer about 1 is still waited for");
 }
 
 #[test]

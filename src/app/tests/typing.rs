@@ -34,7 +34,8 @@ fn a_paste_is_text_wherever_it_lands() {
     assert!(console.state.overlays.is_empty() && console.notice().contains("into a field only"));
     console.press("c");
     assert_eq!(paste(&mut console, "y"), []);
-    assert!(matches!(console.state.overlay(), Some(Overlay::Question(_))));
+    let Some(Overlay::Question(question)) = console.state.overlay() else { panic!("the question stands") };
+    assert!(question.reason.is_empty(), "text goes into a field that is open, not beside it");
     console.press("esc n");
     assert_eq!(paste(&mut console, "one\r\ntwo\u{13}\n"), []);
     assert_eq!(console.state.submit.text.text(), "one\ntwo\u{13}\n");
@@ -66,6 +67,11 @@ fn the_text_survives_and_sent_again_unchanged_it_is_the_same_submit() {
     assert_eq!(console.state.submit.text.text(), "hi");
     let again = console.press("ctrl-s");
     assert!(matches!(&again[..], [Effect::Submit { request: RequestId(1), .. }]), "{again:?}");
+    answer(&mut console, 1, Err(WriteFailure::Unresolved { message: "no reply".into(), hint: None }));
+    let mut edited = Console { state: console.state.clone(), now: console.now };
+    edited.press("! ctrl-s");
+    assert!(edited.notice().contains("may be in the table too"), "{}", edited.notice());
+    assert!(matches!(&console.press("ctrl-s")[..], [Effect::Submit { request: RequestId(1), .. }]));
     answer(&mut console, 1, Err(unavailable()));
     assert!(console.notice().contains("the text is kept"));
     let other = console.press("x ctrl-s");
@@ -135,6 +141,9 @@ fn a_first_start_offers_samples_and_asks() {
     assert_eq!(console.press("enter"), []);
     assert_eq!(console.press("y"), [Effect::SubmitSamples { request: RequestId(1) }]);
     assert!(console.state.overlays.is_empty());
+    let mut setup = crate::app::Setup { first_start: FirstStart::Yes, ..super::super::testing::setup() };
+    setup.session.submit_denied = Some("the role viewer may not submit".into());
+    assert!(State::new(setup).overlays.is_empty(), "what is not allowed is not offered");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::app::keys::Action;
 use crate::app::question::{Question, QuestionFocus, QuestionRow, Standing};
 use crate::app::state::State;
 use crate::domain::{DecisionKind, Status};
-use crate::ui::paint::{Paint, cells, inset, nth, plain, span};
+use crate::ui::paint::{Paint, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
 const WIDTH: u16 = 74;
@@ -33,16 +33,15 @@ pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question
     for row in rows.into_iter().skip(question.scroll) {
         body.extend(row_lines(question, row, width));
     }
-    let mut foot: Vec<Line> = Vec::new();
+    // The first line of the foot is the reason's.
+    let mut foot: Vec<Line> = vec![Vec::new()];
     if question.rows.len() > 1 {
         foot.push(vec![plain("All or none.")]);
     }
-    let reason_at = foot.len();
-    foot.push(Vec::new());
     foot.extend(answers(state, question, width));
     let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
     let inside = Dialog { title: question.title(), role, body, foot }.draw(paint, area, WIDTH);
-    reason(paint, question, nth(inside.foot, cells(reason_at)));
+    reason(paint, question, nth(inside.foot, 0));
 }
 
 fn answers(state: &State, question: &Question, width: usize) -> Vec<Line> {

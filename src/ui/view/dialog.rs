@@ -102,8 +102,11 @@ impl Dialog {
                 height: height.saturating_sub(2),
             }
         };
-        // The foot first: without it nobody knows how to leave.
-        let foot_height = cells(self.foot.len()).min(inner.height);
+        // The foot keeps its place: without it nobody knows how to leave. But what is asked must be seen as
+        // well, and the footer of the screen names the same keys.
+        let most = if tight { inner.height / 3 } else { inner.height / 2 }.max(1);
+        let whole = cells(self.body.len() + self.foot.len()) <= inner.height && lines <= inner.height;
+        let foot_height = cells(self.foot.len()).min(if whole { inner.height } else { most });
         let gap = u16::from(inner.height > cells(self.body.len()) + foot_height);
         let body = Rect { height: inner.height - foot_height - gap.min(inner.height - foot_height), ..inner };
         let foot = Rect { y: inner.bottom() - foot_height, height: foot_height, ..inner };
