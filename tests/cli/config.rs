@@ -48,6 +48,7 @@ fn another_file_may_be_named_by_flag_or_variable() {
     assert_eq!(setting(&user.json(0, &["--config", other, "config"]), "batch"), (&json!("8"), other));
     let user = user.with("TASKDECK_CONFIG", other);
     assert_eq!(setting(&user.json(0, &["config"]), "batch").0, "8");
+    assert_eq!(setting(&user.json(0, &["--config", "/dev/null", "config"]), "batch").0, "500");
     let user = user.with("XDG_CONFIG_HOME", "/nowhere");
     assert_eq!(setting(&user.json(0, &["config"]), "batch").0, "8");
 }

@@ -60,6 +60,8 @@ async fn the_loser_is_told_who_was_first_and_when() {
     assert!(text.ends_with(" ago (v0 → v1): too risky\nNothing was changed.\n"), "{text}");
     let text = user.text(3, &["approve", "1"]);
     assert_eq!(text, "task 1: it is REJECTED; only SUBMITTED can be approved\nNothing was changed.\n");
+    let never = user.text(3, &["requeue", "1@8"]);
+    assert!(never.contains("it has version 1, not the one that was named"), "{never}");
     assert_eq!(test.psql("SELECT version, status FROM taskdeck.tasks"), "1|REJECTED");
 }
 

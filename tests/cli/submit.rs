@@ -166,3 +166,20 @@ async fn a_file_makes_a_task_a_line_and_names_the_lines_it_refuses() {
     let good = user.text(0, &["submit", "--lines", good.to_str().expect("UTF-8")]);
     assert_eq!(good, "submitted 2 (tasks 1300 to 1301)\n");
 }
+
+#[tokio::test]
+async fn a_file_that_the_database_stops_half_way_is_told_to_the_line() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    test.psql("ALTER TABLE taskdeck.task_inputs ADD CHECK (input <> 'line 700')");
+    let file = user.file("lines", (1..=1_200).map(|line| format!("line {line}\n")).collect::<String>());
+    let path = file.to_str().expect("UTF-8");
+    let answer = user.json(5, &["submit", "--lines", path]);
+    assert_eq!((&answer["submitted"], &answer["last_id"]), (&json!(500), &json!(500)));
+    let message = answer["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("stopped before line 501"), "{message}");
+    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks"), "500", "what is said is what is there");
+    let run = user.run(&["submit", "--lines", path]);
+    assert_eq!(run.code, 5);
+    assert!(run.out.starts_with("submitted 500 ") && run.err.contains("stopped before line 501"), "{run:?}");
+}

@@ -96,3 +96,18 @@ async fn a_running_task_is_asked_to_stop_and_is_told_to_be_running_until_it_has(
     let again = user.json(3, &["cancel", "1"]);
     assert!(again["message"].as_str().is_some_and(|text| text.contains("asked to stop already")), "{again}");
 }
+
+#[tokio::test]
+async fn log_lines_go_to_the_file_that_is_named_and_as_json_when_asked() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    let log = user.home().join("worker.log");
+    let path = log.to_str().expect("UTF-8");
+    let worker = Worker::start(&user, &["--log-file", path, "--log-format", "json"]);
+    eventually("it registers", || user.text(0, &["instances"]).contains("working"));
+    assert_eq!(worker.stop(), 0);
+    let text = std::fs::read_to_string(&log).expect("the log");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    assert!(lines.iter().any(|line| line["message"] == "registered" && line["level"] == "INFO"), "{text}");
+}
