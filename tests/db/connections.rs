@@ -253,7 +253,7 @@ async fn a_row_that_cannot_be_read_is_no_missing_row() {
         .expect("break it otherwise");
     match db.task(TaskId(2), None, Preview::Whole).await {
         Err(DbError::BadRow { problem, .. }) => {
-            assert!(problem.contains("`DONE` is not a state"), "{problem}")
+            assert!(problem.contains("`DONE` is not a state"), "{problem}");
         }
         other => panic!("{other:?}"),
     }
