@@ -1,4 +1,4 @@
-//! On a terminal: colours unless NO_COLOR, lines no wider than it, a question before what cannot be undone.
+//! On a terminal: colours unless `NO_COLOR`, lines no wider than it, a question before what cannot be undone.
 
 use std::io::{Read as _, Write as _};
 
