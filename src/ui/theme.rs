@@ -93,7 +93,7 @@ pub struct Theme {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThemeError {
     /// A name that no theme has.
-    #[error("`{name}` is not a theme; the themes are auto, dark, light and none")]
+    #[error("`{name}` is not a theme; the themes are auto, dark, light and plain")]
     Name {
         /// The name.
         name: String,
