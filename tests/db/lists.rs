@@ -184,10 +184,10 @@ async fn what_is_rare_is_found_by_index() {
     ] {
         let page = db.list(&query(filter.clone(), 50)).await.expect("a page");
         assert_eq!(page.rows.len(), rows, "{what}");
-        let plan = explain(&client, &filter).await;
+        let read_by = explain(&client, &filter).await;
         for table in ["tasks", "task_inputs"] {
-            let read = rows_read(&plan, table);
-            assert!(read <= 400.0, "{what}: {read} rows of {table} were read: {plan:#}");
+            let read = rows_read(&read_by, table);
+            assert!(read <= 400.0, "{what}: {read} rows of {table} were read: {read_by:#}");
         }
     }
 }

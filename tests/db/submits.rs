@@ -52,8 +52,8 @@ async fn twenty_submits_of_one_key_at_once_make_one_row() {
     for n in 0..20 {
         let db = test.db.clone();
         callers.push(tokio::spawn(async move {
-            let text = format!("text of caller {n}");
-            db.submit(&text, &NewTask::default(), &key("one"), &quiet).await.expect("submit")
+            let words = format!("text of caller {n}");
+            db.submit(&words, &NewTask::default(), &key("one"), &quiet).await.expect("submit")
         }));
     }
     let mut answers = Vec::new();

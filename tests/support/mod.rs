@@ -2,7 +2,7 @@
 //!
 //! The server belongs to a small shell that waits for this process to end: however the tests end, the server
 //! ends with them and its files are removed.
-#![expect(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+#![expect(unreachable_pub, reason = "test binaries include it as a file")]
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
