@@ -70,7 +70,7 @@ pub struct SettingsArgs {
     #[arg(long, global = true, value_name = "FOLDER")]
     pub data_dir: Option<String>,
     /// The configuration file [default: ~/.config/taskdeck/config.toml]
-    #[arg(long, global = true, value_name = "FILE", env = "TASKDECK_CONFIG", hide_env = true)]
+    #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// text or json [default: text]
     #[arg(long, global = true, value_name = "FORMAT")]

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 use clap::Parser as _;
@@ -54,8 +55,9 @@ pub async fn run(args: Vec<OsString>) -> Exit {
 }
 
 async fn prepared(cli: &Cli, format: &mut OutputFormat) -> Result<Exit, Failure> {
-    let file =
-        ConfigFile::find(cli.settings.config.as_deref(), &process_env, std::env::home_dir().as_deref())?;
+    let variable = process_env("TASKDECK_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let named = cli.settings.config.as_deref().or(variable.as_deref());
+    let file = ConfigFile::find(named, &process_env, std::env::home_dir().as_deref())?;
     let layers = Layers::new(&cli.flags(), &process_env, &file);
     if let Some(Ok(asked)) = layers.raw(Key::Output).map(|raw| raw.text.parse()) {
         *format = asked;

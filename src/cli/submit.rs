@@ -24,7 +24,7 @@ use crate::domain::text::visible;
 use crate::domain::{Name, NewTask, Refusal, Status, Task};
 
 /// How long `--wait` waits if nobody says.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {

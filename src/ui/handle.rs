@@ -46,6 +46,8 @@ pub enum Ended {
         /// What the panic said.
         said: String,
     },
+    /// The line has stalled and its thread hangs in a write; the terminal was given back as far as possible.
+    Stalled,
 }
 
 /// The way in for messages; may be cloned and sent anywhere.
@@ -129,7 +131,7 @@ impl UiHandle {
                     let _ = done.send(());
                 });
                 let _ = tokio::time::timeout(Duration::from_millis(500), given_back).await;
-                Ended::Well
+                Ended::Stalled
             }
         }
     }

@@ -146,12 +146,13 @@ pub(super) fn restore() -> usize {
         return 0;
     }
     let steps: [fn() -> io::Result<()>; 6] = [
+        // First, because it never waits for a line that has stalled, and a shell without it echoes nothing.
+        terminal::disable_raw_mode,
         || crossterm::execute!(direct()?, terminal::EndSynchronizedUpdate),
         || crossterm::execute!(direct()?, event::DisableBracketedPaste),
         || crossterm::execute!(direct()?, style::ResetColor, style::SetAttribute(style::Attribute::Reset)),
         || crossterm::execute!(direct()?, terminal::LeaveAlternateScreen),
         || crossterm::execute!(direct()?, cursor::Show),
-        terminal::disable_raw_mode,
     ];
     steps.iter().filter(|step| step().is_err()).count()
 }

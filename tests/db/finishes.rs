@@ -108,7 +108,7 @@ async fn a_failure_is_retried_until_the_attempts_are_spent() {
     let task = submit_as(db, "fails", &NewTask { max_attempts: 2, ..NewTask::default() }).await;
     let first = claim(db, instance).await;
     let late = Finish {
-        end: FinishEnd::Failure { error: "NUL\0".to_owned(), retry_after: Duration::from_secs(3_600) },
+        end: FinishEnd::Failure { error: "NUL\0".to_owned(), retry_after: Duration::from_hours(1) },
         ..success(&first)
     };
     assert_eq!(finish(db, instance, &late).await, Finished::Committed { status: Status::Queued });

@@ -64,7 +64,7 @@ pub(crate) fn session() -> Session {
 impl World {
     pub(crate) fn new(first_start: FirstStart, session: Session) -> Self {
         let setup = Setup { session, keymap: Keymap::default(), filter: Filter::default(), first_start };
-        let mut world = Self { state: State::new(setup), at: Duration::from_secs(60), effects: Vec::new() };
+        let mut world = Self { state: State::new(setup), at: Duration::from_mins(1), effects: Vec::new() };
         world.send(Message::Tick);
         world
     }
@@ -107,7 +107,7 @@ impl World {
 
     /// Time since the console was started, by the database's clock.
     fn since_start(&self) -> SignedDuration {
-        SignedDuration::try_from(self.at.saturating_sub(Duration::from_secs(60))).expect("short")
+        SignedDuration::try_from(self.at.saturating_sub(Duration::from_mins(1))).expect("short")
     }
 
     /// Presses keys: `"j j space"`.

@@ -16,7 +16,7 @@ use taskdeck::db::conninfo::{self, ConnInfo, Sources};
 use taskdeck::db::{Access, Db, Limits, Options, Schema};
 
 /// The most that any wait in a test lasts before it is a failure.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Starts the server that the arguments name and ends it when standard input ends.
 const KEEPER: &str = r#"

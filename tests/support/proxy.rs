@@ -1,7 +1,6 @@
 //! A proxy in front of the test server that knows where one message of `PostgreSQL`'s protocol ends and the next
 //! begins, and cuts a connection at a chosen point: before a request reaches the server, or after the server has
 //! answered it and before the answer is passed on.
-#![expect(unreachable_pub, reason = "each test binary uses a part of the support")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Where a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub(crate) enum Cut {
     /// The request never reaches the server.
     Before,
     /// The server has done what was asked; its answer is lost.
@@ -45,7 +44,7 @@ impl Plan {
 }
 
 /// Listens on a port of 127.0.0.1 and passes everything on to the server, but what it was told to cut.
-pub struct Proxy {
+pub(crate) struct Proxy {
     port: u16,
     plan: Arc<Mutex<Plan>>,
     cuts: Arc<AtomicU64>,
@@ -53,7 +52,7 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts in front of the server on `server_port`.
-    pub async fn start(server_port: u16) -> Self {
+    pub(crate) async fn start(server_port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
         let port = listener.local_addr().expect("address").port();
         let plan = Arc::<Mutex<Plan>>::default();
@@ -77,12 +76,12 @@ impl Proxy {
     }
 
     /// The port to connect to.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// Cuts the next request whose bytes contain `marker`; told several times, as many requests.
-    pub fn cut(&self, cut: Cut, marker: &'static str) {
+    pub(crate) fn cut(&self, cut: Cut, marker: &'static str) {
         locked(&self.plan).armed.push((cut, marker));
     }
 
@@ -92,7 +91,7 @@ impl Proxy {
     }
 
     /// How many requests were cut.
-    pub fn cuts(&self) -> u64 {
+    pub(crate) fn cuts(&self) -> u64 {
         self.cuts.load(Ordering::SeqCst)
     }
 }

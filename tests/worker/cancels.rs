@@ -64,8 +64,8 @@ async fn a_retry_that_is_canceled_does_not_run_again() {
     let script = Script::new();
     let slow = Config {
         retry: taskdeck::worker::Backoff {
-            base: std::time::Duration::from_secs(60),
-            cap: std::time::Duration::from_secs(60),
+            base: std::time::Duration::from_mins(1),
+            cap: std::time::Duration::from_mins(1),
         },
         ..config()
     };

@@ -17,10 +17,10 @@ fn exec(line: &str) -> Config {
 }
 
 /// Runs `text` once under `config` to its end.
-async fn run(test: &TestDb, config: Config, text: &str) -> Task {
+async fn run(test: &TestDb, config: Config, input: &str) -> Task {
     let analyser = config.analyser().expect("a good command");
     let worker = Running::start(&test.db, config, analyser);
-    let id = submit_as(&test.db, text, NewTask { max_attempts: 1, ..NewTask::default() }).await;
+    let id = submit_as(&test.db, input, NewTask { max_attempts: 1, ..NewTask::default() }).await;
     let ended = until("it ends", || async {
         Some(crate::rig::task(&test.db, id).await).filter(|task| task.status.is_final())
     })
@@ -29,8 +29,8 @@ async fn run(test: &TestDb, config: Config, text: &str) -> Task {
     ended
 }
 
-async fn error_of(test: &TestDb, config: Config, text: &str) -> String {
-    let failed = run(test, config, text).await;
+async fn error_of(test: &TestDb, config: Config, input: &str) -> String {
+    let failed = run(test, config, input).await;
     assert_eq!((failed.status, failed.counts, failed.output), (Status::Failed, TextCounts::default(), None));
     failed.error.unwrap_or_default()
 }

@@ -21,7 +21,7 @@ async fn register(db: &taskdeck::db::Db) -> InstanceId {
         queues: vec![Name::default_name()],
         slots: 1,
         state: InstanceState::Working,
-        lease: Duration::from_secs(60),
+        lease: Duration::from_mins(1),
     };
     db.register(&new).await.expect("register");
     id

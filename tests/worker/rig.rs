@@ -17,7 +17,7 @@ use taskdeck::worker::{
 };
 use tokio::sync::{mpsc, watch};
 
-use crate::support::{PATIENCE, until};
+use crate::support::{PATIENCE, TestDb, until};
 
 /// Does what its text says, and remembers every run.
 ///
@@ -78,9 +78,13 @@ impl Analyser for Script {
         async move {
             doing.now("as told");
             self.runs.lock().expect("no test panics here").push((job.id, job.claim_no));
-            self.running.send_modify(|running| drop(running.insert(job.id)));
+            self.running.send_modify(|running| {
+                running.insert(job.id);
+            });
             let analysis = self.act(job, cancel).await;
-            self.running.send_modify(|running| drop(running.remove(&job.id)));
+            self.running.send_modify(|running| {
+                running.remove(&job.id);
+            });
             analysis
         }
         .boxed()
@@ -208,4 +212,15 @@ pub(crate) async fn cancel(db: &Db, id: TaskId) -> Decided {
     )
     .await
     .expect("decide")
+}
+
+/// How often this process claimed, and whether the last moment brought no more.
+pub(crate) async fn claims(test: &TestDb) -> (u64, Option<()>) {
+    let count = || {
+        let figures = test.db.statement_figures();
+        figures.iter().find(|figure| figure.name == "claim_next").map_or(0, |figure| figure.calls)
+    };
+    let first = count();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    (first, (count() == first).then_some(()))
 }

@@ -7,7 +7,7 @@ use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::{InstanceState, NewTask, Status, TextCounts};
 use taskdeck::worker::{Config, TextStats, WorkerEvent};
 
-use crate::rig::{Running, Script, config, moves, reaches, submit, submit_as, task};
+use crate::rig::{Running, Script, claims, config, moves, reaches, submit, submit_as, task};
 use crate::support::{database, until};
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_text_is_counted_and_result_and_state_are_committed_together() {
 async fn a_submit_wakes_and_one_that_fails_does_not() {
     let test = database().await;
     let script = Script::new();
-    let patient = Config { poll: std::time::Duration::from_secs(3_600), ..config() };
+    let patient = Config { poll: std::time::Duration::from_hours(1), ..config() };
     let mut worker = Running::start(&test.db, patient, script.clone());
     worker.began().await;
     let first = submit(&test.db, "first").await;
@@ -51,17 +51,6 @@ async fn a_submit_wakes_and_one_that_fails_does_not() {
     until("it rests again", || async { claims(&test).await.1 }).await;
     let looked = claims(&test).await.0 - before;
     assert!(looked <= 3, "the failed submit woke it: {looked} looks for one task");
-}
-
-/// How often this process claimed, and whether the last second brought no more.
-async fn claims(test: &crate::support::TestDb) -> (u64, Option<()>) {
-    let count = || {
-        let figures = test.db.statement_figures();
-        figures.iter().find(|figure| figure.name == "claim_next").map_or(0, |figure| figure.calls)
-    };
-    let first = count();
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    (first, (count() == first).then_some(()))
 }
 
 #[tokio::test]
@@ -90,8 +79,8 @@ async fn a_retry_waits_by_the_databases_clock() {
     let test = database().await;
     let slow = Config {
         retry: taskdeck::worker::Backoff {
-            base: std::time::Duration::from_secs(600),
-            cap: std::time::Duration::from_secs(3_600),
+            base: std::time::Duration::from_mins(10),
+            cap: std::time::Duration::from_hours(1),
         },
         ..config()
     };
@@ -130,8 +119,12 @@ async fn a_text_that_cannot_be_read_fails_its_attempt_and_says_why() {
     test.psql("DELETE FROM taskdeck.task_inputs");
     let script = Script::new();
     let _worker = Running::start(&test.db, config(), script.clone());
-    let failed = reaches(&test.db, id, Status::Failed).await;
-    let error = failed.error.unwrap_or_default();
+    let error = until("it failed", || async {
+        let error =
+            test.psql(&format!("SELECT error FROM taskdeck.tasks WHERE id = {id} AND status = 'FAILED'"));
+        (!error.is_empty()).then_some(error)
+    })
+    .await;
     assert!(error.starts_with("the text cannot be read: "), "{error}");
     assert_eq!(script.runs(), []);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use taskdeck::domain::{InstanceState, Status};
 use taskdeck::worker::{Config, Shutdown, WorkerEvent};
 
-use crate::rig::{Running, Script, config, moves, reaches, submit, task};
+use crate::rig::{Running, Script, claims, config, moves, reaches, submit, task};
 use crate::support::{PATIENCE, database, until};
 
 /// Prefetched claims without a run: a slot is held, and the worker is made to claim ahead by fast tasks before.
@@ -147,9 +147,12 @@ async fn a_shutdown_right_after_the_start_ends_cleanly() {
 async fn dropping_the_handle_stops_everything() {
     let test = database().await;
     let script = Script::new();
-    let worker = Running::start(&test.db, config(), script.clone());
+    let patient = Config { poll: Duration::from_hours(1), ..config() };
+    let worker = Running::start(&test.db, patient, script.clone());
     let id = submit(&test.db, "held").await;
     script.runs_now(id).await;
+    // A claim that is under way could still win what comes next.
+    until("it rests", || async { claims(&test).await.1 }).await;
     drop(worker);
     let next = submit(&test.db, "next").await;
     tokio::time::sleep(Duration::from_millis(300)).await;

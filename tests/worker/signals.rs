@@ -33,7 +33,7 @@ async fn signals_drain_then_cancel_then_leave() {
     // Drain, then cancel: a task that listens is CANCELED.
     let signals = Signals::install().expect("signals");
     let slow =
-        Config { work_delay: Some(Duration::from_secs(600)), grace: Duration::from_secs(600), ..config() };
+        Config { work_delay: Some(Duration::from_mins(10)), grace: Duration::from_mins(10), ..config() };
     let running = tokio::spawn(run(test.db.clone(), slow.clone(), signals));
     let id = submit(&test.db, "slow").await;
     reaches(&test.db, id, Status::Running).await;

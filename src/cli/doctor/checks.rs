@@ -11,7 +11,7 @@ use crate::domain::observed::Health;
 const MAJORS: std::ops::RangeInclusive<i32> = 14..=18;
 
 /// Beyond this an open transaction is worth a word: vacuum keeps every row that was dead since.
-const LONG_TRANSACTION: Duration = Duration::from_secs(300);
+const LONG_TRANSACTION: Duration = Duration::from_mins(5);
 
 /// Beyond this many dead rows claims begin to walk over them.
 const MANY_DEAD: i64 = 200_000;

@@ -85,7 +85,7 @@ fn every_illness_is_told_with_its_cure() {
         oldest_transaction(&ill),
         dead_rows(&ill),
         lock_waits(&ill),
-        clock(Duration::from_secs(600), Duration::from_millis(5)),
+        clock(Duration::from_mins(10), Duration::from_millis(5)),
         behind_pooler(),
         undelivered(Duration::from_secs(3)),
     ] {

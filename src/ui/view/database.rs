@@ -35,7 +35,7 @@ const STATEMENT: [Column; 6] = [
 ];
 
 /// From here on an open transaction is worth a look.
-const LONG: Duration = Duration::from_secs(300);
+const LONG: Duration = Duration::from_mins(5);
 
 /// From so many columns on, pools and statements stand side by side.
 const SIDE_BY_SIDE: u16 = 130;

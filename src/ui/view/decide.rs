@@ -40,7 +40,7 @@ pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question
     }
     foot.extend(answers(state, question, width));
     let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
-    let inside = Dialog { title: question.title(), role, body, foot }.draw(paint, area, WIDTH);
+    let inside = Dialog { title: question.title(), role, body, focus: 0, foot }.draw(paint, area, WIDTH);
     reason(paint, question, nth(inside.foot, 0));
 }
 
@@ -108,10 +108,14 @@ pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict
     let several = conflict.rows.len() > 1;
     let lead = if several { 2 } else { 0 };
     let mut body: Vec<Line> = Vec::new();
+    let mut focus = 0;
     for (index, row) in conflict.rows.iter().enumerate() {
         for (place, text) in row.lines(conflict.kind, since).iter().enumerate() {
             // What happened to it is what is looked for; what was asked is known.
             let role = if place == 1 { Role::Running } else { Role::Plain };
+            if index == conflict.cursor && place == 1 {
+                focus = body.len();
+            }
             for (piece, line) in wrapped(text, width.saturating_sub(lead), role).into_iter().enumerate() {
                 let here = several && index == conflict.cursor && place + piece == 0;
                 let sign = if here { format!("{} ", paint.glyphs.cursor) } else { " ".repeat(lead) };
@@ -142,7 +146,7 @@ pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict
         0 => "Nothing was changed".to_owned(),
         more => format!("Nothing was changed (and {more} more)"),
     };
-    Dialog { title, role: Role::Trouble, body, foot: keys(acts, width) }.draw(paint, area, WIDTH);
+    Dialog { title, role: Role::Trouble, body, focus, foot: keys(acts, width) }.draw(paint, area, WIDTH);
 }
 
 const fn action_of(kind: DecisionKind) -> Action {

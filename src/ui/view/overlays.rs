@@ -64,11 +64,11 @@ fn yes_no(paint: &mut Paint<'_>, state: &State, title: &str, text: &str, acts: [
     let width = inner_width(area, WIDTH);
     let foot = keys(vec![key(state, Action::Yes, acts[0]), key(state, Action::No, acts[1])], width);
     let body = wrapped(text, width, Role::Plain);
-    Dialog { title: title.to_owned(), role: Role::Running, body, foot }.draw(paint, area, WIDTH);
+    Dialog { title: title.to_owned(), role: Role::Running, body, focus: 0, foot }.draw(paint, area, WIDTH);
 }
 
 fn first_start(paint: &mut Paint<'_>, state: &State, area: Rect) {
-    let text = "The tables were made just now and hold no task yet. A few sample texts show what the console does; they are ordinary tasks and can be pruned.";
+    let text = "The tables were made just now and hold no task yet. A few sample texts show what the console does; they are ordinary tasks.";
     yes_no(paint, state, "A new database", text, ["submit the samples", "begin empty"], area);
 }
 
@@ -106,7 +106,8 @@ fn states(paint: &mut Paint<'_>, state: &State, cursor: usize, chosen: &[Status]
         key(state, Action::Back, "leave as it is"),
     ];
     let foot = keys(acts, width);
-    Dialog { title: "Which states?".to_owned(), role: Role::Running, body, foot }.draw(paint, area, 40);
+    Dialog { title: "Which states?".to_owned(), role: Role::Running, body, focus: cursor, foot }
+        .draw(paint, area, 40);
 }
 
 /// The verbs that begin with what was typed, above the line in which it is typed.

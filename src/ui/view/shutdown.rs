@@ -51,7 +51,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         let text = format!("{waiting} of your acts wait for the database's answer.");
         body.extend(wrapped(&text, width, Role::Bad));
     }
-    Dialog { title: count, role: Role::Running, body, foot }.draw(paint, area, WIDTH);
+    Dialog { title: count, role: Role::Running, body, focus: 0, foot }.draw(paint, area, WIDTH);
 }
 
 fn progress(state: &State, shutdown: Shutdown, word: &str, left: usize) -> Line {

@@ -34,7 +34,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     ));
     let high = area.height.saturating_sub(4).clamp(1, 20);
     let title = "New task".to_owned();
-    let inner = Dialog { title, role: Role::Running, body: Vec::new(), foot }
+    let inner = Dialog { title, role: Role::Running, body: Vec::new(), focus: 0, foot }
         .draw_high(paint, area, wanted, high)
         .body;
     let fields = fields_height(inner);
