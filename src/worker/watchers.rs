@@ -75,7 +75,7 @@ pub(super) async fn recovery(core: Arc<Core>) {
                 core.got_through(Part::Recovery);
                 if tasks.iter().any(|task| task.status == Status::Queued) {
                     core.bells.work.notify_one();
-                    core.db.wake().await;
+                    core.db.wake();
                 }
                 if !tasks.is_empty() {
                     core.events.tell(|| WorkerEvent::Recovered { tasks });
