@@ -6,6 +6,7 @@
 -- success had been committed before; then the row's state and claim number. Zero rows: no such task.
 -- A success leaves no event: it is known again by its claim and by its very result in the row. Any other end is
 -- known again by its event (`finished.sql`), which this statement could not see if it waited for the row.
+-- As in `finish_success.sql`, `t.status || ''` keeps the planner off tasks_running.
 -- Index: the primary key. `cur` locks the row and reads it as its last writer left it; what is decided from it
 -- cannot change before this statement ends.
 WITH cur AS MATERIALIZED (
@@ -31,7 +32,7 @@ WITH cur AS MATERIALIZED (
                                     WHEN cur.attempt < cur.max_attempts THEN 'QUEUED'
                                     ELSE 'FAILED' END AS status) e
     WHERE t.id = cur.id
-      AND t.status = 'RUNNING'
+      AND t.status || '' = 'RUNNING'
       AND t.claimed_by = $1
       AND t.claim_no = $3
     RETURNING t.id, t.status, t.version, t.claim_no
