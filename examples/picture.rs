@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[path = "../tests/support/terminal.rs"]
+#[expect(dead_code, reason = "the picture needs a part of it")]
 mod terminal;
 
 use terminal::Terminal;

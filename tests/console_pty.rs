@@ -50,7 +50,8 @@ fn child() {
         let (told, panics) = channel();
         install_panic_hook(move |said| told.send(said).expect("a listener"));
         let look = Look { theme: Theme::dark(), glyphs: Charset::Unicode.glyphs() };
-        let mut ui = spawn(state(), Options { look, started: Instant::now() }).expect("a terminal");
+        let mut ui = spawn(state(), Options { look, draw: taskdeck::ui::draw, started: Instant::now() })
+            .expect("a terminal");
         ui.messages.send(Message::Link(LinkReport::Listening)).expect("a console");
         // With a handler SIGHUP does not end the process, so that only the reader can notice.
         let _hangup =

@@ -1,7 +1,7 @@
 //! The signs that the console draws with, all one column wide, and what stands for them without UTF-8.
 
-use ratatui::buffer::Buffer;
 use crate::domain::text::width;
+use ratatui::buffer::Buffer;
 
 /// A set of signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
