@@ -14,7 +14,7 @@ mod terminal;
 use terminal::Terminal;
 
 /// The most that any step may last.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Width and height of a cell, in the picture's units.
 const CELL: (f32, f32) = (8.43, 18.0);

@@ -107,7 +107,7 @@ where
 
 /// This program's own lines by its verbosity; those of crates only when they are grave, until everything is asked for.
 fn levels(plan: Plan<'_>) -> Targets {
-    let quiet = if plan.purpose == Purpose::Command { 0 } else { 1 };
+    let quiet = u8::from(plan.purpose != Purpose::Command);
     let own = match plan.verbosity.0.saturating_add(quiet) {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,

@@ -1,5 +1,6 @@
 //! The `taskdeck` program.
 
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,7 +16,9 @@ fn main() -> Result<ExitCode> {
         .enable_all()
         .build()
         .wrap_err("the program's threads could not be started")?;
-    let exit = runtime.block_on(cli::run(std::env::args_os().collect()));
+    // A panic was told by its hook; what is left to say is the exit code that scripts know.
+    let run = AssertUnwindSafe(|| runtime.block_on(cli::run(std::env::args_os().collect())));
+    let exit = std::panic::catch_unwind(run).unwrap_or(cli::Exit::Unexpected);
     runtime.shutdown_timeout(LAST_WAIT);
     Ok(exit.into())
 }

@@ -180,7 +180,7 @@ fn oldest(state: &State) -> (Well, String, String) {
         Duration::from_millis(oldest.waiting_ms.try_into().unwrap_or(0)) + state.since(read.arrived);
     let health = match (oldest.takers, oldest.free_slots) {
         (..=0, _) => Well::No,
-        (_, ..=0) if waiting >= Duration::from_secs(60) => Well::Doubtful,
+        (_, ..=0) if waiting >= Duration::from_mins(1) => Well::Doubtful,
         _ => Well::Yes,
     };
     let why = if waiting >= Duration::from_secs(3) { format!(": {}", oldest.why()) } else { String::new() };

@@ -23,7 +23,7 @@ pub const REST: Duration = Duration::from_millis(120);
 const WAKE_DISTANCE: Duration = Duration::from_millis(250);
 
 /// The root's own deadlines answer long before; this only heals an answer that never comes.
-const LOST: Duration = Duration::from_secs(120);
+const LOST: Duration = Duration::from_mins(2);
 
 /// When each kind of read is due.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

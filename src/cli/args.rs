@@ -42,9 +42,14 @@ pub struct Cli {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct SettingsArgs {
-    /// The database: postgresql://user@host/name, or host=… dbname=… [default: DATABASE_URL, PG* variables, the
-    /// configuration file, else a private server]
-    #[arg(long, global = true, value_name = "URL")]
+    /// The database.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        help = "The database: postgresql://user@host/name, or host=… dbname=… [default: DATABASE_URL, PG* variables, \
+            the configuration file, else a private server]"
+    )]
     pub database_url: Option<String>,
     /// The schema with Taskdeck's tables [default: taskdeck]
     #[arg(long, global = true, value_name = "NAME")]
@@ -65,7 +70,7 @@ pub struct SettingsArgs {
     #[arg(long, global = true, value_name = "FOLDER")]
     pub data_dir: Option<String>,
     /// The configuration file [default: ~/.config/taskdeck/config.toml]
-    #[arg(long, global = true, value_name = "FILE", env = "TASKDECK_CONFIG", hide_env = true)]
+    #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// text or json [default: text]
     #[arg(long, global = true, value_name = "FORMAT")]

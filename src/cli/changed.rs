@@ -40,6 +40,14 @@ fn conflict(kind: DecisionKind, task: &Task, seen: i64, last: Option<&LastChange
     if task.version == seen {
         return format!("task {id}: it is {}; {}", state(task), needs(kind));
     }
+    if seen < 0 || seen > task.version {
+        // Named with a version that it never had, or made after it was looked for.
+        return format!(
+            "task {id}: it has version {}, not the one that was named, and is {}",
+            task.version,
+            state(task)
+        );
+    }
     let versions = format!("(v{seen} → v{})", task.version);
     match last {
         Some(last) => {

@@ -7,7 +7,7 @@ use super::open::resolve;
 use super::run::Call;
 use super::table::Table;
 use crate::config::setting::ALL;
-use crate::config::{ConfigFile, Key, Layers, Spec};
+use crate::config::{Analyser, ConfigFile, Key, Layers, Spec};
 
 #[derive(Debug, Serialize)]
 struct Document {
@@ -60,6 +60,11 @@ fn line(call: &Call, layers: &Layers, spec: &'static Spec) -> Line {
         (Some(raw), key) if key.is_switch() => {
             Some((!["false", "no", "off", "0"].contains(&raw.text.to_ascii_lowercase().as_str())).to_string())
         }
+        // Naming a command is asking for it.
+        (Some(_), Key::Analyser) => Some(match &call.settings.workers.analyser {
+            Analyser::TextStats => "text-stats".to_owned(),
+            Analyser::Command { .. } => "command".to_owned(),
+        }),
         (Some(raw), _) => Some(raw.text.clone()),
         (None, Key::Operator) => Some(call.settings.operator.clone()),
         (None, Key::Workers) => Some(call.settings.workers.slots.to_string()),

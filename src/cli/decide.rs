@@ -135,7 +135,7 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
     }
     let message = message(&lines);
     let text = || {
-        let mut text: String = lines.iter().map(|line| format!("{}\n", visible(line))).collect();
+        let mut text: String = lines.iter().flat_map(|line| [visible(line), "\n".into()]).collect();
         if decided.resolved_from_unknown {
             text.push_str("The first answer was lost; this is what the database says happened.\n");
         }

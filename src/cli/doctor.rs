@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::open::{SchemaCheck, Session, open};
 use super::run::Call;
-use crate::db::{Access, Db, DbError, Wake};
+use crate::db::{Db, DbError, Wake};
 use crate::domain::text::visible;
 
 /// How long a wake-up may take to be delivered.
@@ -116,7 +116,7 @@ async fn examine(call: &Call, session: &Session) -> Vec<Check> {
     match db.health().await {
         Ok(health) => {
             checks.push(checks::isolation(&health));
-            checks.push(checks::writable(&health, call.settings.access == Access::ReadOnly));
+            checks.push(checks::writable(&health, call.settings.access));
             checks.push(checks::connections(&health, &call.settings.limits));
             checks.push(checks::oldest_transaction(&health));
             checks.push(checks::dead_rows(&health));

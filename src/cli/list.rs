@@ -1,5 +1,6 @@
 //! `taskdeck list`: a page of tasks, newest first.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -113,20 +114,26 @@ fn document(page: &Page) -> Document<'_> {
 }
 
 fn text(call: &Call, page: &Page) -> String {
-    let mut text =
-        if page.rows.is_empty() { "no tasks\n".to_owned() } else { table(page).render(call.output) };
+    let mut text = if page.rows.is_empty() {
+        "no tasks\n".to_owned()
+    } else {
+        table(page, call.output.ellipsis).render(call.output)
+    };
     if let Some(before) = page.next_before {
-        text.push_str(&format!("\nmore: --before {before}\n"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "\nmore: --before {before}");
     }
     text
 }
 
-fn table(page: &Page) -> Table {
+fn table(page: &Page, ellipsis: &str) -> Table {
     let mut table =
         Table::new(&["ID", "STATE", "V", "TRIES", "AGE", "TENANT", "QUEUE", "WORKER", "TEXT"], &[0, 2, 4]);
     for row in &page.rows {
         match row {
-            Listed::Task(task) => table.push_coloured(fields(task, page.read_at), 1, colour(task.status)),
+            Listed::Task(task) => {
+                table.push_coloured(fields(task, page.read_at, ellipsis), 1, colour(task.status))
+            }
             Listed::Bad { id, .. } => {
                 let mut fields = vec![id.to_string()];
                 fields.resize(8, "?".to_owned());
@@ -138,7 +145,7 @@ fn table(page: &Page) -> Table {
     table
 }
 
-fn fields(task: &Task, now: Timestamp) -> Vec<String> {
+fn fields(task: &Task, now: Timestamp, ellipsis: &str) -> Vec<String> {
     let state = if task.cancel_requested { "RUNNING, to stop".to_owned() } else { task.status.to_string() };
     let worker = task.worker.clone().unwrap_or_else(|| "-".to_owned());
     vec![
@@ -150,7 +157,7 @@ fn fields(task: &Task, now: Timestamp) -> Vec<String> {
         task.tenant.clone(),
         task.queue.clone(),
         if task.status == Status::Running { worker } else { "-".to_owned() },
-        task.input.clone(),
+        if task.input_is_cut() { format!("{}{ellipsis}", task.input) } else { task.input.clone() },
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 use clap::Parser as _;
@@ -21,7 +22,7 @@ use crate::db::Access;
 use crate::db::conninfo::process_env;
 use crate::domain::DecisionKind;
 use crate::domain::text::visible_lines;
-use crate::headless;
+use crate::headless::Signals;
 use crate::logging::{self, LogLine, Plan, Purpose};
 
 /// What every command gets.
@@ -54,8 +55,9 @@ pub async fn run(args: Vec<OsString>) -> Exit {
 }
 
 async fn prepared(cli: &Cli, format: &mut OutputFormat) -> Result<Exit, Failure> {
-    let file =
-        ConfigFile::find(cli.settings.config.as_deref(), &process_env, std::env::home_dir().as_deref())?;
+    let variable = process_env("TASKDECK_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let named = cli.settings.config.as_deref().or(variable.as_deref());
+    let file = ConfigFile::find(named, &process_env, std::env::home_dir().as_deref())?;
     let layers = Layers::new(&cli.flags(), &process_env, &file);
     if let Some(Ok(asked)) = layers.raw(Key::Output).map(|raw| raw.text.parse()) {
         *format = asked;
@@ -71,8 +73,8 @@ async fn prepared(cli: &Cli, format: &mut OutputFormat) -> Result<Exit, Failure>
             log(&call, Purpose::Command)?;
             dispatch(command, &call).await
         }
-        None if cli.no_ui => root(call, &file, Purpose::Headless).await,
-        None => root(call, &file, Purpose::Console).await,
+        None if cli.no_ui => headless(call, &file).await,
+        None => console(call, &file).await,
     }
 }
 
@@ -128,9 +130,8 @@ fn log(call: &Call, purpose: Purpose) -> Result<Option<Receiver<LogLine>>, Failu
     })
 }
 
-async fn root(call: Call, file: &ConfigFile, purpose: Purpose) -> Result<Exit, Failure> {
-    let name = if purpose == Purpose::Console { "console" } else { "headless" };
-    if purpose == Purpose::Console && !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+async fn console(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         return Err(Failure::new(
             Exit::Usage,
             "no_terminal",
@@ -138,21 +139,30 @@ async fn root(call: Call, file: &ConfigFile, purpose: Purpose) -> Result<Exit, F
         )
         .hint("use --no-ui to run workers without one, or a command such as `taskdeck status`"));
     }
-    if purpose == Purpose::Headless && call.settings.access == Access::ReadOnly {
-        return Err(Failure::read_only("running workers"));
+    let log_lines = log(&call, Purpose::Console)?;
+    launch::console(prepare(call, file, "console", log_lines).await?).await
+}
+
+async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
+    // First of all, so that a signal that comes while this starts is not lost.
+    let signals = Signals::install().map_err(|error| Failure::unexpected(error.to_string()))?;
+    if call.settings.access == Access::ReadOnly {
+        return Err(Failure::read_only("working"));
     }
-    let log_lines = log(&call, purpose)?;
-    // Taken over before anything else, so that a signal that comes while the database is opened is obeyed too.
-    let signals = match purpose {
-        Purpose::Console => None,
-        Purpose::Headless | Purpose::Command => {
-            Some(headless::Signals::install().map_err(|error| Failure::unexpected(format!("{error:#}")))?)
-        }
-    };
+    log(&call, Purpose::Headless)?;
+    launch::headless(prepare(call, file, "headless", None).await?, signals).await
+}
+
+async fn prepare(
+    call: Call,
+    file: &ConfigFile,
+    purpose: &'static str,
+    log_lines: Option<Receiver<LogLine>>,
+) -> Result<Launch, Failure> {
     let settings = call.settings;
-    let session = open(&settings, name, SchemaCheck::First).await?;
+    let session = open(&settings, purpose, SchemaCheck::First).await?;
     let made = session.migrated.is_some_and(|migrated| migrated.from == 0);
-    let launch = Launch {
+    Ok(Launch {
         first_start: if made || session.is_first_start() { FirstStart::Yes } else { FirstStart::No },
         session,
         workers: settings.workers,
@@ -165,11 +175,7 @@ async fn root(call: Call, file: &ConfigFile, purpose: Purpose) -> Result<Exit, F
         keys: settings.keys,
         config_file: file.path.clone(),
         log_lines,
-    };
-    match signals {
-        None => launch::console(launch).await,
-        Some(signals) => launch::headless(launch, signals).await,
-    }
+    })
 }
 
 /// Says on the right stream what went wrong.

@@ -24,7 +24,7 @@ use crate::domain::text::visible;
 use crate::domain::{Name, NewTask, Refusal, Status, Task};
 
 /// How long `--wait` waits if nobody says.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -78,8 +78,8 @@ async fn submit_one(
     wanted: Wanted<'_>,
 ) -> Result<Exit, Failure> {
     let submitted = session.db.submit(wanted.text, wanted.new, wanted.key, &tell_unknown).await?;
+    let said = said(&submitted, wanted, args.key.as_deref());
     let Submitted { task, created, resolved_from_unknown } = submitted;
-    let said = said(&task, created, wanted, args.key.as_deref());
     let document = |task, error| {
         call.output.print(&Document { task, created, resolved_from_unknown, error }, || {
             if args.wait { ended(task, call.output) } else { format!("{said}\n") }
@@ -111,10 +111,10 @@ pub(super) fn tell_unknown(trouble: &Trouble) {
     note(&format!("the answer was lost ({trouble}); asking the database what happened…"));
 }
 
-fn said(task: &Task, created: bool, wanted: Wanted<'_>, key: Option<&str>) -> String {
-    let id = task.id;
-    let status = task.status;
-    match (created, status) {
+fn said(submitted: &Submitted, wanted: Wanted<'_>, key: Option<&str>) -> String {
+    let task = &submitted.task;
+    let (id, status) = (task.id, task.status);
+    match (submitted.created, status) {
         (true, Status::Submitted) => format!("task {id} is SUBMITTED and waits for approval"),
         (true, _) => format!("task {id} is {status}"),
         (false, _) => {

@@ -85,7 +85,7 @@ impl Table {
             used += width(&shown) + GAP.len();
             match colour {
                 Some((painted, colour)) if painted == column => {
-                    line.push_str(&output.coloured(colour, &shown))
+                    line.push_str(&output.coloured(colour, &shown));
                 }
                 _ => line.push_str(&shown),
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const EXAMPLES: &str = "a time such as 500ms, 10s, 2m, 12h or 30d";
 
 /// The longest time that is taken: ten years. Beyond it a slip of the finger is likelier than a plan.
-const LONGEST: f64 = 10.0 * 366.0 * 86_400.0;
+const LONGEST: u128 = 10 * 366 * 86_400 * 1_000_000_000;
 
 /// Reads a length of time: numbers each with a unit (`ms`, `s`, `m`, `h`, `d`), largest or smallest first; a
 /// number alone is seconds.
@@ -21,31 +21,42 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
     let wrong = || format!("`{shown}` is not a length of time; give {EXAMPLES}");
     let mut rest = text;
-    let mut seconds = 0.0;
+    let mut total: u128 = 0;
     loop {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let number = &rest[..digits];
         rest = rest[digits..].trim_start();
         let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         let unit = match &rest[..letters] {
-            "" if digits == text.len() => 1.0,
-            "ms" => 0.001,
-            "s" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3_600.0,
-            "d" => 86_400.0,
+            "" if digits == text.len() => 1_000_000_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" | "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "d" => 86_400_000_000_000,
             _ => return Err(wrong()),
         };
-        seconds += number * unit;
+        total = total.saturating_add(nanoseconds(number, unit).ok_or_else(wrong)?);
         rest = rest[letters..].trim_start();
         if rest.is_empty() {
             break;
         }
     }
-    if seconds > LONGEST {
+    if total > LONGEST {
         return Err(format!("`{shown}` is longer than ten years"));
     }
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+    u64::try_from(total).map(Duration::from_nanos).map_err(|_| wrong())
+}
+
+/// `number` times `unit` nanoseconds, in whole numbers: ten years in milliseconds do not fit a float exactly.
+fn nanoseconds(number: &str, unit: u128) -> Option<u128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || whole.len() > 18 || fraction.len() > 9 {
+        return None;
+    }
+    let read = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<u128>().ok() };
+    let parts = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+    Some(read(whole)? * unit + read(fraction)? * unit / parts)
 }
 
 /// A length of time as [`parse`] reads it.

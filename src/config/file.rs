@@ -199,12 +199,12 @@ mod tests {
     fn the_example_is_valid_and_names_every_setting() {
         let example = include_str!("../../assets/taskdeck.toml");
         parse(example).expect("all commented out");
-        let uncommented: String = example
+        let uncommented: Vec<&str> = example
             .lines()
             .filter(|line| !line.starts_with("# "))
-            .map(|line| format!("{}\n", line.trim_start_matches('#')))
+            .map(|line| line.trim_start_matches('#'))
             .collect();
-        let file = parse(&uncommented).expect("every example is valid");
+        let file = parse(&uncommented.join("\n")).expect("every example is valid");
         for spec in setting::ALL {
             assert!(
                 file.values.iter().any(|(key, _)| *key == spec.key),

@@ -16,8 +16,15 @@ pub struct Raw {
     pub origin: Origin,
 }
 
+impl std::fmt::Debug for Raw {
+    /// Leaves the text out: it may be an address with a password in it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Raw").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
 /// The value of every setting that somebody gave, or that has a default.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Layers(HashMap<Key, Raw>);
 
 impl Layers {

@@ -223,12 +223,13 @@ pub(super) fn default_operator() -> String {
 /// Says that it is negative, no number, or outside.
 pub fn whole<T>(text: &str, least: T, most: T) -> Result<T, String>
 where
-    T: FromStr + PartialOrd + std::fmt::Display,
+    T: FromStr + PartialOrd + std::fmt::Display + Copy,
 {
     let text = text.trim();
     let shown = visible(text);
     let number: T = text.parse().map_err(|_| {
-        if text.starts_with('-') && text[1..].bytes().all(|b| b.is_ascii_digit()) && text.len() > 1 {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
             format!("`{shown}` is out of range; give {least} to {most}")
         } else {
             format!("`{shown}` is not a whole number; give {least} to {most}")

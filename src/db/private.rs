@@ -64,7 +64,7 @@ impl Options {
             data_dir,
             search: Search::from_env(),
             runtime_dir: std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
-            patience: Duration::from_secs(60),
+            patience: Duration::from_mins(1),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Submitting texts, and telling workers that there is something to do.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -104,8 +105,8 @@ impl Db {
         for row in &rows {
             made.push((get(row, "submission", "a submit")?, task(row)?, Made::Now));
         }
-        let missing: Vec<Uuid> =
-            ids.iter().copied().filter(|id| !made.iter().any(|(known, ..)| known == id)).collect();
+        let known: HashSet<Uuid> = made.iter().map(|(id, ..)| *id).collect();
+        let missing: Vec<Uuid> = ids.iter().copied().filter(|id| !known.contains(id)).collect();
         if !missing.is_empty() {
             let found = self
                 .inner
@@ -117,6 +118,8 @@ impl Db {
             }
         }
         made.sort_by_key(|(id, ..)| *id);
+        // A key that stands in the batch twice names one row, and its first text made it.
+        let mut told = HashSet::new();
         ids.iter()
             .map(|id| {
                 let place =
@@ -127,7 +130,7 @@ impl Db {
                 let (_, task, when) = &made[place];
                 Ok(Submitted {
                     task: task.clone(),
-                    created: *when == Made::Now,
+                    created: told.insert(*id) && *when == Made::Now,
                     resolved_from_unknown: false,
                 })
             })

@@ -90,8 +90,8 @@ mod tests {
     #[test]
     fn figures() {
         assert_eq!(age(Duration::from_secs(59)), "59 s");
-        assert_eq!(age(Duration::from_secs(60)), "1 m");
-        assert_eq!(age(Duration::from_secs(7_200)), "2 h");
+        assert_eq!(age(Duration::from_mins(1)), "1 m");
+        assert_eq!(age(Duration::from_hours(2)), "2 h");
         assert_eq!(age(Duration::from_secs(200_000)), "2 d");
         assert_eq!(data_age(Duration::from_millis(240)), "0.2 s");
         assert_eq!(thousands(1_234_567), "1,234,567");

@@ -209,7 +209,9 @@ fn parse_csi(rest: &[u8]) -> Parsed {
     let code = match last {
         b'~' => first.parse().ok().and_then(numbered),
         b'u' => first.split(':').next().and_then(|n| n.parse().ok()).and_then(coded),
-        last => letter(last),
+        // With another number it is an answer of the terminal, such as where the cursor is.
+        last if matches!(first, "" | "1") => letter(last),
+        _ => None,
     };
     took(used, code.map(|code| held(code, modifiers.saturating_sub(1))))
 }
@@ -268,7 +270,7 @@ fn parse_character(bytes: &[u8]) -> Parsed {
         return if bytes.len() > tail + 1 { took(tail + 1, None) } else { Parsed::Needs };
     }
     let read = std::str::from_utf8(&bytes[..length]).ok().and_then(|text| text.chars().next());
-    took(length, read.filter(|c| !c.is_control()).map(|c| Key::char(c)))
+    took(length, read.filter(|c| !c.is_control()).map(Key::char))
 }
 
 #[cfg(test)]

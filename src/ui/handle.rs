@@ -1,6 +1,5 @@
 //! How the root starts the console and talks with it.
 
-use std::any::Any;
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Sender, channel};
@@ -12,7 +11,7 @@ use tokio::sync::oneshot;
 use super::input::{Reader, into_queue};
 use super::owner::Owner;
 use super::run::{Console, Event};
-use super::terminal::{Screen, restore};
+use super::terminal::{Screen, restore, said};
 use super::view::{Draw, Look};
 use crate::app::{Effect, Message, State};
 
@@ -49,6 +48,8 @@ pub enum Ended {
         /// What the panic said.
         said: String,
     },
+    /// The line has stalled and its thread hangs in a write; the terminal was given back as far as possible.
+    Stalled,
 }
 
 /// The way in for messages; may be cloned and sent anywhere.
@@ -66,7 +67,7 @@ impl Messages {
     /// # Errors
     /// The console has ended.
     pub fn send(&self, message: Message) -> Result<(), ConsoleEnded> {
-        self.0.send(Event::Message(message)).map_err(|_| ConsoleEnded)
+        self.0.send(Event::Message(Box::new(message))).map_err(|_| ConsoleEnded)
     }
 }
 
@@ -98,7 +99,7 @@ pub fn spawn(state: State, options: Options) -> io::Result<UiHandle> {
         });
         let ended = match std::panic::catch_unwind(run) {
             Ok(()) => Ended::Well,
-            Err(panic) => Ended::Panicked { said: said(panic.as_ref()) },
+            Err(panic) => Ended::Panicked { said: said(panic.as_ref()).to_owned() },
         };
         // The root may not want to know.
         let _ = ended_out.send(ended);
@@ -111,14 +112,6 @@ fn take(keys: Sender<Event>) -> io::Result<Owner> {
     let screen = Screen::take()?;
     let reader = Reader::start(into_queue(keys))?;
     Ok(Owner { reader, screen })
-}
-
-fn said(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|said| (*said).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned())
 }
 
 impl UiHandle {
@@ -140,7 +133,7 @@ impl UiHandle {
                     let _ = done.send(());
                 });
                 let _ = tokio::time::timeout(Duration::from_millis(500), given_back).await;
-                Ended::Well
+                Ended::Stalled
             }
         }
     }

@@ -107,26 +107,22 @@ impl Drop for Reader {
     }
 }
 
-/// Signals as something to poll.
-struct Signals {
-    resized: UnixStream,
-    continued: UnixStream,
-    stop_asked: UnixStream,
-}
+/// Signals as something to poll, each with what it means.
+struct Signals([(UnixStream, Input); 3]);
 
 impl Signals {
     fn register() -> io::Result<Self> {
-        let pipe = |signal: Signal| {
+        let pipe = |signal: Signal, input| {
             let (reader, writer) = UnixStream::pair()?;
             reader.set_nonblocking(true)?;
             signal_hook::low_level::pipe::register(signal.as_raw(), writer)?;
-            Ok::<_, io::Error>(reader)
+            Ok::<_, io::Error>((reader, input))
         };
-        Ok(Self {
-            resized: pipe(Signal::WINCH)?,
-            continued: pipe(Signal::CONT)?,
-            stop_asked: pipe(Signal::TSTP)?,
-        })
+        Ok(Self([
+            pipe(Signal::WINCH, Input::Resized)?,
+            pipe(Signal::CONT, Input::Continued)?,
+            pipe(Signal::TSTP, Input::StopAsked)?,
+        ]))
     }
 }
 
@@ -140,10 +136,8 @@ struct Thread {
 /// What a poll found.
 struct Ready {
     keys: PollFlags,
-    woken: bool,
-    resized: bool,
-    continued: bool,
-    stop_asked: bool,
+    woken: PollFlags,
+    signals: [PollFlags; 3],
 }
 
 impl Thread {
@@ -173,7 +167,7 @@ impl Thread {
             Err(_) => return self.gone(),
         };
         let mut bytes = [0; 4096];
-        if ready.woken {
+        if !ready.woken.is_empty() {
             // Only the wake-up counts.
             let _ = (&self.woken).read(&mut bytes);
             return true;
@@ -220,14 +214,11 @@ impl Thread {
     }
 
     fn tell_signals(&self, wanted: Wanted, ready: &Ready) {
-        for (is_ready, mut pipe, input) in [
-            (ready.resized, &self.signals.resized, Input::Resized),
-            (ready.continued, &self.signals.continued, Input::Continued),
-            (ready.stop_asked, &self.signals.stop_asked, Input::StopAsked),
-        ] {
-            if !is_ready {
+        for ((pipe, input), flags) in self.signals.0.iter().zip(ready.signals) {
+            if flags.is_empty() {
                 continue;
             }
+            let mut pipe = pipe;
             let _ = pipe.read(&mut [0; 64]);
             match (wanted, input) {
                 // The editor was suspended and took its whole group with it: we must stop as well, or the
@@ -237,7 +228,7 @@ impl Thread {
                 }
                 // Whoever lent the terminal takes it back when it is due.
                 (Wanted::Rest, Input::Continued) => {}
-                (_, input) => (self.tell)(input),
+                (_, input) => (self.tell)(input.clone()),
             }
         }
     }
@@ -249,19 +240,13 @@ impl Thread {
         let mut polled = [
             PollFd::new(&stdin, keys),
             PollFd::new(&self.woken, PollFlags::IN),
-            PollFd::new(&self.signals.resized, PollFlags::IN),
-            PollFd::new(&self.signals.continued, PollFlags::IN),
-            PollFd::new(&self.signals.stop_asked, PollFlags::IN),
+            PollFd::new(&self.signals.0[0].0, PollFlags::IN),
+            PollFd::new(&self.signals.0[1].0, PollFlags::IN),
+            PollFd::new(&self.signals.0[2].0, PollFlags::IN),
         ];
         poll(&mut polled, timeout.as_ref())?;
-        let [keys, woken, resized, continued, stop_asked] = polled.map(|fd| fd.revents());
-        Ok(Ready {
-            keys,
-            woken: !woken.is_empty(),
-            resized: !resized.is_empty(),
-            continued: !continued.is_empty(),
-            stop_asked: !stop_asked.is_empty(),
-        })
+        let [keys, woken, signals @ ..] = polled.map(|fd| fd.revents());
+        Ok(Ready { keys, woken, signals })
     }
 }
 

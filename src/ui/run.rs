@@ -27,7 +27,7 @@ const AT_LEAST: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) enum Event {
     /// From the root.
-    Message(Message),
+    Message(Box<Message>),
     /// From the reader of keys.
     Input(Input),
     /// The root ends the console.
@@ -172,8 +172,9 @@ impl<S: Surface> Console<S> {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Message(Message::Signal(Signal::Hangup)) | Event::Input(Input::Gone) => self.gone(),
-            Event::Message(message) => self.take(message),
+            Event::Message(message) if *message == Message::Signal(Signal::Hangup) => self.gone(),
+            Event::Message(message) => self.take(*message),
+            Event::Input(Input::Gone) => self.gone(),
             Event::Input(Input::Key(key)) => self.take(Message::Key(key)),
             Event::Input(Input::Paste(text)) => self.take(Message::Paste(text)),
             Event::Input(Input::Resized) => self.resized(),

@@ -4,6 +4,7 @@
 //! tried whatever became of the one before. It may run any number of times, from any thread. Only the thread
 //! that draws may call anything else in here.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
@@ -145,12 +146,13 @@ pub(super) fn restore() -> usize {
         return 0;
     }
     let steps: [fn() -> io::Result<()>; 6] = [
+        // First, because it never waits for a line that has stalled, and a shell without it echoes nothing.
+        terminal::disable_raw_mode,
         || crossterm::execute!(direct()?, terminal::EndSynchronizedUpdate),
         || crossterm::execute!(direct()?, event::DisableBracketedPaste),
         || crossterm::execute!(direct()?, style::ResetColor, style::SetAttribute(style::Attribute::Reset)),
         || crossterm::execute!(direct()?, terminal::LeaveAlternateScreen),
         || crossterm::execute!(direct()?, cursor::Show),
-        terminal::disable_raw_mode,
     ];
     steps.iter().filter(|step| step().is_err()).count()
 }
@@ -184,11 +186,17 @@ pub fn install_panic_hook(record: impl Fn(String) + Send + Sync + 'static) {
 fn describe(info: &PanicHookInfo<'_>) -> String {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("without a name");
-    let said = info.payload_as_str().unwrap_or("no message");
+    let said = said(info.payload());
     match info.location() {
         Some(at) => format!("panic in thread {name} at {}:{}: {said}", at.file(), at.line()),
         None => format!("panic in thread {name}: {said}"),
     }
+}
+
+/// What a panic said.
+pub(super) fn said(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 #[cfg(test)]

@@ -92,6 +92,12 @@ pub struct Theme {
 /// A theme that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThemeError {
+    /// A name that no theme has.
+    #[error("`{name}` is not a theme; the themes are auto, dark, light and none")]
+    Name {
+        /// The name.
+        name: String,
+    },
     /// The file is not a table of texts.
     #[error("not a theme: {problem}")]
     Format {
@@ -138,6 +144,27 @@ impl Theme {
     /// No colour at all, for `NO_COLOR`.
     pub fn plain() -> Self {
         Self::default()
+    }
+
+    /// The theme that suits this environment; `wanted` is `dark`, `light`, `none` or `auto`, and `get` reads an
+    /// environment variable.
+    ///
+    /// `NO_COLOR` wins over everything (<https://no-color.org>). Most terminals do not tell their background;
+    /// where `COLORFGBG` does, it decides, else dark is taken.
+    ///
+    /// # Errors
+    /// `wanted` is none of these names.
+    pub fn of_environment(wanted: &str, get: impl Fn(&str) -> Option<String>) -> Result<Self, ThemeError> {
+        let background = || get("COLORFGBG")?.rsplit(';').next()?.parse::<u8>().ok();
+        let theme = match wanted {
+            "none" => Self::plain(),
+            "light" => Self::light(),
+            "auto" if matches!(background(), Some(7 | 9..=15)) => Self::light(),
+            "dark" | "auto" => Self::dark(),
+            other => return Err(ThemeError::Name { name: other.to_owned() }),
+        };
+        let set = |name| get(name).is_some_and(|value| !value.is_empty());
+        Ok(if set("NO_COLOR") { Self::plain() } else { theme })
     }
 
     /// The look of `role`.
@@ -195,6 +222,22 @@ mod tests {
                 assert_eq!(theme.style(role).add_modifier, plain.add_modifier);
             }
         }
+    }
+
+    #[test]
+    fn the_environment_decides() {
+        let theme = |wanted: &str, pairs: &[(&str, &str)]| {
+            let get = |name: &str| {
+                pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            Theme::of_environment(wanted, get)
+        };
+        assert_eq!(theme("auto", &[]), Ok(Theme::dark()));
+        assert_eq!(theme("auto", &[("COLORFGBG", "0;default;15")]), Ok(Theme::light()));
+        assert_eq!(theme("auto", &[("COLORFGBG", "15;0")]), Ok(Theme::dark()));
+        assert_eq!(theme("light", &[("NO_COLOR", "")]), Ok(Theme::light()));
+        assert_eq!(theme("light", &[("NO_COLOR", "1")]), Ok(Theme::plain()));
+        assert!(theme("mauve", &[("NO_COLOR", "1")]).is_err());
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_cap() {
-        let backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(300) };
+        let backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(5) };
         let range = |failures, low: f64, high: f64| {
             for _ in 0..50 {
                 let wait = backoff.after(failures).as_secs_f64();

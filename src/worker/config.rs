@@ -83,7 +83,7 @@ impl Default for Config {
             work_delay: None,
             cancels: Cancels::Heeded,
             analyser: AnalyserKind::TextStats,
-            retry: Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(300) },
+            retry: Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(5) },
             host: "localhost".to_owned(),
             pid: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
             operator: "unknown".to_owned(),

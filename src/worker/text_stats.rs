@@ -88,7 +88,7 @@ mod tests {
     #[tokio::test]
     async fn a_cancel_ends_the_wait_and_a_deaf_analyser_does_not_notice() {
         let forever: Arc<dyn Analyser> =
-            Arc::new(Delayed { delay: Duration::from_secs(3_600), then: Arc::new(TextStats) });
+            Arc::new(Delayed { delay: Duration::from_hours(1), then: Arc::new(TextStats) });
         let (cancel, doing) = (Cancel::new(), Doing::default());
         cancel.request();
         let stopped = forever.analyse(&job("a"), &cancel, &doing).await;

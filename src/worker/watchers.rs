@@ -20,7 +20,7 @@ const CANCELS_EVERY: Duration = Duration::from_secs(1);
 const LISTEN_FOR: Duration = Duration::from_secs(30);
 
 /// How often a pooler in between is looked for again.
-const POOLER_AGAIN: Duration = Duration::from_secs(60);
+const POOLER_AGAIN: Duration = Duration::from_mins(1);
 
 /// The least time between two views: whoever watches sees changes at once, and work does not pay for each.
 const VIEW_EVERY: Duration = Duration::from_millis(50);

@@ -114,9 +114,9 @@ async fn idle_connections_that_the_server_ended_are_replaced() {
     // A write loses nothing even if it meets such a connection first.
     for round in 0..10 {
         terminate(&client).await;
-        let text = format!("round {round}");
+        let words = format!("round {round}");
         let new = NewTask::default();
-        let submitted = test.db.submit(&text, &new, &SubmissionKey::fresh(), &quiet).await.expect("submit");
+        let submitted = test.db.submit(&words, &new, &SubmissionKey::fresh(), &quiet).await.expect("submit");
         assert!(submitted.created);
         test.db.register(&crate::scene::new_instance(&["x"], Duration::ZERO)).await.ok();
     }
@@ -253,7 +253,7 @@ async fn a_row_that_cannot_be_read_is_no_missing_row() {
         .expect("break it otherwise");
     match db.task(TaskId(2), None, Preview::Whole).await {
         Err(DbError::BadRow { problem, .. }) => {
-            assert!(problem.contains("`DONE` is not a state"), "{problem}")
+            assert!(problem.contains("`DONE` is not a state"), "{problem}");
         }
         other => panic!("{other:?}"),
     }

@@ -38,10 +38,10 @@ async fn task_in(db: &Db, instance: InstanceId, status: Status) -> Task {
             };
             let claimed = db.claim_next(&request).await.expect("claim").remove(0);
             match status {
-                Status::Succeeded => drop(finish(db, instance, &success(&claimed)).await),
-                Status::Failed => drop(finish(db, instance, &failure(&claimed, "x")).await),
-                _ => {}
-            }
+                Status::Succeeded => Some(finish(db, instance, &success(&claimed)).await),
+                Status::Failed => Some(finish(db, instance, &failure(&claimed, "x")).await),
+                _ => None,
+            };
             id
         }
     };

@@ -10,8 +10,8 @@ use taskdeck::domain::{InstanceId, NewTask, Status, Task, TaskId, TextCounts};
 use tokio::sync::Barrier;
 
 use crate::scene::{
-    LONG, claim, decide, decided, decision, failure, finish, history, operation, outside, row, running,
-    submit, submit_as, success, worker, worker_with,
+    LONG, claim, decide, decided, decision, failure, finish, history, outside, row, running, submit,
+    submit_as, success, worker, worker_with,
 };
 use crate::support::database;
 
@@ -103,7 +103,7 @@ async fn a_failure_is_retried_until_the_attempts_are_spent() {
     let task = submit_as(db, "fails", &NewTask { max_attempts: 2, ..NewTask::default() }).await;
     let first = claim(db, instance).await;
     let late = Finish {
-        end: FinishEnd::Failure { error: "NUL\0".to_owned(), retry_after: Duration::from_secs(3_600) },
+        end: FinishEnd::Failure { error: "NUL\0".to_owned(), retry_after: Duration::from_hours(1) },
         ..success(&first)
     };
     assert_eq!(finish(db, instance, &late).await, Finished::Committed { status: Status::Queued });

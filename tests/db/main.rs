@@ -3,9 +3,18 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/proxy.rs"]
+mod proxy;
+
 mod claims;
 mod connections;
 mod decisions;
+mod drops;
 mod finishes;
+mod leases;
+mod lists;
+mod overview;
 mod scene;
 mod statements;
+mod submits;
+mod unknown;

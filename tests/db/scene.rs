@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::support::until;
 
 /// A lease that no test outlives.
-pub(crate) const LONG: Duration = Duration::from_secs(3_600);
+pub(crate) const LONG: Duration = Duration::from_hours(1);
 
 /// Calls nobody when an answer is lost.
 pub(crate) fn quiet(_: &Trouble) {}

@@ -1,8 +1,9 @@
 //! Every statement is accepted by the server, and migrations are safe when many start at once.
 
-use taskdeck::db::sql::ALL;
+use taskdeck::db::sql::{ALL, DECLARE_LOST};
 use taskdeck::db::{DbError, Limits};
 
+use crate::scene::text;
 use crate::support::{database, empty_database, open, psql};
 
 #[tokio::test]
@@ -13,6 +14,18 @@ async fn every_statement_prepares() {
             panic!("{}: {error:?}", statement.name);
         }
     }
+}
+
+/// Compiling a short statement costs a hundred times what it saves.
+#[tokio::test]
+async fn no_statement_is_compiled() {
+    let test = database().await;
+    let mut session = test.db.workers_pool().acquire().await.expect("a slot");
+    let explain = format!("EXPLAIN (ANALYZE, FORMAT JSON) {}", text(DECLARE_LOST));
+    let rows = session.client().query_typed(&explain, &[]).await.expect("explain");
+    let plan: serde_json::Value = rows[0].get(0);
+    assert!(plan.pointer("/0/Plan").is_some(), "{plan:#}");
+    assert_eq!(plan.pointer("/0/JIT"), None, "{plan:#}");
 }
 
 #[tokio::test]

@@ -1,52 +1,49 @@
 //! States that can be reached: everything goes through the console's own `update`.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use taskdeck::app::effect::ShutdownMode;
 use taskdeck::app::keys::{Key, Keymap};
 use taskdeck::app::message::{FailureCause, LinkReport, ReadFailure};
 use taskdeck::app::state::{Access, FirstStart, Session, Setup};
 use taskdeck::app::{Effect, Message, State, update};
-use taskdeck::domain::observed::{
-    Filter, Health, Listed, LocalWorkers, LockWait, OldTransaction, OldestDue, Overview, Page, PoolFigures,
-    SlotRun, StatementFigures, Tallies, Tally,
-};
+use taskdeck::domain::observed::{Filter, Listed, Page};
 use taskdeck::domain::outcome::TaskHistory;
-use taskdeck::domain::{
-    Event, InstanceId, InstanceState, Name, OperationId, Status, Task, TaskId, TextCounts,
-};
+use taskdeck::domain::{InstanceId, Name, TaskId};
 use taskdeck::ui::{Charset, Drawn, Look, Theme, draw};
 use uuid::Uuid;
 
+use crate::fixtures::{events, local, overview, rows};
+
 /// The database's clock at every first read.
-pub fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     "2026-11-30T10:00:00Z".parse().expect("a timestamp")
 }
 
 /// So many seconds before [`now`].
-pub fn ago(seconds: i64) -> Timestamp {
+pub(crate) fn ago(seconds: i64) -> Timestamp {
     now() - SignedDuration::from_secs(seconds)
 }
 
-pub fn instance(number: u128) -> InstanceId {
+pub(crate) fn instance(number: u128) -> InstanceId {
     InstanceId(Uuid::from_u128(number))
 }
 
-pub const HERE: u128 = 1;
-pub const WEB2: u128 = 2;
-pub const WEB1: u128 = 3;
+pub(crate) const HERE: u128 = 1;
+pub(crate) const WEB2: u128 = 2;
+pub(crate) const WEB1: u128 = 3;
 
 /// A console with what it was asked to do.
-pub struct World {
-    pub state: State,
-    pub at: Duration,
-    pub effects: Vec<Effect>,
+pub(crate) struct World {
+    pub(crate) state: State,
+    pub(crate) at: Duration,
+    pub(crate) effects: Vec<Effect>,
 }
 
-pub fn session() -> Session {
+pub(crate) fn session() -> Session {
     Session {
         database: "app@db1/jobs".to_owned(),
         database_short: "db1/jobs".to_owned(),
@@ -65,20 +62,20 @@ pub fn session() -> Session {
 }
 
 impl World {
-    pub fn new(first_start: FirstStart, session: Session) -> Self {
+    pub(crate) fn new(first_start: FirstStart, session: Session) -> Self {
         let setup = Setup { session, keymap: Keymap::default(), filter: Filter::default(), first_start };
-        let mut world = Self { state: State::new(setup), at: Duration::from_secs(60), effects: Vec::new() };
+        let mut world = Self { state: State::new(setup), at: Duration::from_mins(1), effects: Vec::new() };
         world.send(Message::Tick);
         world
     }
 
     /// A console that has read nothing yet.
-    pub fn blank() -> Self {
+    pub(crate) fn blank() -> Self {
         Self::new(FirstStart::No, session())
     }
 
     /// A busy morning: every state, every kind of trouble that is not an outage.
-    pub fn busy() -> Self {
+    pub(crate) fn busy() -> Self {
         let mut world = Self::blank();
         world.send(Message::Link(LinkReport::Server { server: "PostgreSQL 15.18 primary".to_owned() }));
         world.send(Message::Link(LinkReport::Listening));
@@ -93,23 +90,28 @@ impl World {
         world
     }
 
-    pub fn send(&mut self, message: Message) -> &mut Self {
+    pub(crate) fn send(&mut self, message: Message) -> &mut Self {
         self.effects.extend(update(&mut self.state, self.at, message));
         self
     }
 
     /// Time passes.
-    pub fn pass(&mut self, ms: u64) -> &mut Self {
+    pub(crate) fn pass(&mut self, ms: u64) -> &mut Self {
         self.at += Duration::from_millis(ms);
         self.send(Message::Tick)
     }
 
-    pub fn size(&mut self, width: u16, height: u16) -> &mut Self {
+    pub(crate) fn size(&mut self, width: u16, height: u16) -> &mut Self {
         self.send(Message::Resize { width, height })
     }
 
+    /// Time since the console was started, by the database's clock.
+    fn since_start(&self) -> SignedDuration {
+        SignedDuration::try_from(self.at.saturating_sub(Duration::from_mins(1))).expect("short")
+    }
+
     /// Presses keys: `"j j space"`.
-    pub fn press(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
         for key in keys.split_whitespace() {
             let key: Key = key.parse().expect(key);
             self.send(Message::Key(key));
@@ -118,28 +120,28 @@ impl World {
     }
 
     /// The list arrives as `rows`.
-    pub fn list(&mut self, rows: Vec<Listed>) -> &mut Self {
+    pub(crate) fn list(&mut self, rows: Vec<Listed>) -> &mut Self {
         let generation = self.state.list.generation;
-        let moved = SignedDuration::try_from(self.at - Duration::from_secs(60)).expect("short");
+        let moved = self.since_start();
         let page = Page { rows, next_before: Some(TaskId(48_000)), read_at: now() + moved };
         self.send(Message::ListLoaded { generation, page })
     }
 
     /// The cursor goes to `id` and its detail arrives.
-    pub fn on(&mut self, id: i64) -> &mut Self {
+    pub(crate) fn on(&mut self, id: i64) -> &mut Self {
         self.press("g");
         while self.state.list.under_cursor().map(Listed::id) != Some(TaskId(id)) {
             self.press("j");
         }
         self.pass(200);
         let task = self.state.list.task(TaskId(id)).expect("a listed task").clone();
-        let moved = SignedDuration::try_from(self.at - Duration::from_secs(60)).expect("short");
+        let moved = self.since_start();
         let found = Some(TaskHistory { events: events(&task), task });
         self.send(Message::DetailLoaded { id: TaskId(id), read_at: now() + moved, found })
     }
 
     /// The database stops answering.
-    pub fn lose(&mut self) -> &mut Self {
+    pub(crate) fn lose(&mut self) -> &mut Self {
         let failure = || ReadFailure {
             cause: FailureCause::NoAnswer,
             message: "connection refused".to_owned(),
@@ -154,14 +156,14 @@ impl World {
         self.pass(1_300)
     }
 
-    pub fn draw(&self, look: &Look, width: u16, height: u16) -> (Buffer, Drawn) {
+    pub(crate) fn draw(&self, look: &Look, width: u16, height: u16) -> (Buffer, Drawn) {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
         let drawn = draw(&self.state, look, &mut buffer);
         (buffer, drawn)
     }
 
     /// What stands on the screen, after the console has been told how much room there is.
-    pub fn picture(&mut self, width: u16, height: u16) -> String {
+    pub(crate) fn picture(&mut self, width: u16, height: u16) -> String {
         self.size(width, height);
         let look = plain();
         let (_, drawn) = self.draw(&look, width, height);
@@ -169,26 +171,18 @@ impl World {
         let (buffer, drawn) = self.draw(&look, width, height);
         let mut text = text_of(&buffer);
         if let Some(at) = drawn.cursor {
-            text.push_str(&format!("\ncursor at {},{}", at.x, at.y));
+            write!(text, "\ncursor at {},{}", at.x, at.y).expect("a String");
         }
         text
     }
-
-    /// What was asked for last.
-    pub fn was_shut_down(&self) -> Option<ShutdownMode> {
-        self.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Shutdown(mode) => Some(*mode),
-            _ => None,
-        })
-    }
 }
 
-pub fn plain() -> Look {
+pub(crate) fn plain() -> Look {
     Look { theme: Theme::plain(), glyphs: Charset::Unicode.glyphs() }
 }
 
 /// The text of a frame, without the blanks at the end of lines; the place behind a wide character is skipped.
-pub fn text_of(buffer: &Buffer) -> String {
+pub(crate) fn text_of(buffer: &Buffer) -> String {
     let area = buffer.area;
     let lines: Vec<String> = (area.top()..area.bottom())
         .map(|y| {
@@ -207,304 +201,4 @@ pub fn text_of(buffer: &Buffer) -> String {
         })
         .collect();
     lines.join("\n")
-}
-
-pub fn task(id: i64, status: Status, version: i64, tenant: &str, input: &str) -> Task {
-    Task {
-        id: TaskId(id),
-        tenant: tenant.to_owned(),
-        queue: "default".to_owned(),
-        status,
-        version,
-        attempt: 1,
-        max_attempts: 3,
-        claim_no: 1,
-        claimed_by: None,
-        worker: None,
-        cancel_requested: false,
-        priority: 0,
-        input: input.to_owned(),
-        input_bytes: i64::try_from(input.len()).expect("short"),
-        counts: TextCounts::default(),
-        output: None,
-        error: None,
-        created_at: ago(60),
-        scheduled_at: ago(60),
-        started_at: None,
-        finished_at: None,
-    }
-}
-
-fn queued(id: i64, version: i64, tenant: &str, age: i64, input: &str) -> Task {
-    Task {
-        created_at: ago(age),
-        scheduled_at: ago(age),
-        attempt: 0,
-        claim_no: 0,
-        ..task(id, Status::Queued, version, tenant, input)
-    }
-}
-
-fn running(id: i64, version: i64, tenant: &str, age: i64, by: (u128, &str), input: &str) -> Task {
-    Task {
-        claimed_by: Some(instance(by.0)),
-        worker: Some(by.1.to_owned()),
-        started_at: Some(ago(age)),
-        ..task(id, Status::Running, version, tenant, input)
-    }
-}
-
-fn finished(id: i64, status: Status, version: i64, tenant: &str, age: i64, input: &str) -> Task {
-    let counts = if status == Status::Succeeded { TextCounts::of(input) } else { TextCounts::default() };
-    Task {
-        created_at: ago(age + 20),
-        started_at: Some(ago(age + 3)),
-        finished_at: Some(ago(age)),
-        counts,
-        ..task(id, status, version, tenant, input)
-    }
-}
-
-/// The rows of a busy morning.
-pub fn rows() -> Vec<Listed> {
-    let fox = "The quick brown fox jumps over the lazy dog";
-    let tasks = [
-        queued(48_219, 0, "billing", 1, "Quarterly report, draft two"),
-        Task {
-            scheduled_at: now() + SignedDuration::from_secs(5),
-            attempt: 1,
-            ..queued(48_218, 4, "billing", 9, "Re: Re: invoice 2231")
-        },
-        running(48_217, 1, "default", 2, (HERE, "ops1:4402"), "Go 语言"),
-        Task {
-            cancel_requested: true,
-            claim_no: 2,
-            attempt: 2,
-            ..running(48_213, 3, "billing", 12, (WEB2, "web2:991"), fox)
-        },
-        Task {
-            created_at: ago(240),
-            ..task(48_210, Status::Submitted, 0, "legal", "Contract §4, third reading")
-        },
-        finished(48_209, Status::Succeeded, 2, "default", 300, "hello world"),
-        Task {
-            error: Some("exit 1: no such column \"amount\"".to_owned()),
-            attempt: 3,
-            ..finished(48_207, Status::Failed, 6, "billing", 540, "import 2026-11-29.csv")
-        },
-        finished(48_206, Status::Canceled, 2, "default", 660, "again"),
-    ];
-    let mut rows: Vec<Listed> = tasks.into_iter().map(|task| Listed::Task(Box::new(task))).collect();
-    rows.push(Listed::Bad { id: TaskId(48_205), problem: "status `DONE` is not a state".to_owned() });
-    for number in 0..60 {
-        let id = 48_204 - number;
-        let text = format!("nightly {number}");
-        rows.push(Listed::Task(Box::new(finished(id, Status::Succeeded, 2, "nightly", 700 + number, &text))));
-    }
-    rows
-}
-
-fn events(task: &Task) -> Vec<Event> {
-    if !task.cancel_requested {
-        return Vec::new();
-    }
-    vec![Event {
-        at: ago(4),
-        actor: "bob".to_owned(),
-        movement: "request-cancel".to_owned(),
-        from: Status::Running,
-        to: Status::Running,
-        version_before: 2,
-        version_after: 3,
-        reason: Some("wrong file".to_owned()),
-        operation_id: OperationId(Uuid::from_u128(7)),
-    }]
-}
-
-pub fn overview(done_per_s: f64) -> Overview {
-    let mut tallies = Tallies::default();
-    for (status, count, estimated) in [
-        (Status::Submitted, 3, false),
-        (Status::Queued, 1_204, false),
-        (Status::Running, 8, false),
-        (Status::Succeeded, 9_812_044, true),
-        (Status::Failed, 212, false),
-        (Status::Canceled, 31, false),
-        (Status::Rejected, 2, false),
-    ] {
-        tallies.set(status, Tally { count, estimated });
-    }
-    Overview {
-        read_at: now(),
-        tallies,
-        oldest_due: Some(OldestDue {
-            id: TaskId(48_219),
-            queue: "default".to_owned(),
-            waiting_ms: 3_000,
-            takers: 2,
-            free_slots: 1,
-        }),
-        done_per_s,
-        failed_per_min: 0.0,
-        alive_instances: 2,
-        lost_instances: 1,
-    }
-}
-
-pub fn local() -> LocalWorkers {
-    let run = |slot, id, seconds, doing: &str| SlotRun {
-        slot,
-        id: TaskId(id),
-        claim_no: 1,
-        for_: Duration::from_secs(seconds),
-        doing: doing.to_owned(),
-        cancel_requested: false,
-        finishing: false,
-    };
-    LocalWorkers {
-        instance: instance(HERE),
-        state: InstanceState::Working,
-        slots: 4,
-        running: vec![
-            run(1, 48_217, 16, "counting"),
-            run(2, 48_222, 9, "command pid 5123"),
-            SlotRun { cancel_requested: true, ..run(4, 48_230, 71, "command pid 5140") },
-        ],
-        buffered: 2,
-        lease_left: Duration::from_secs(27),
-        trouble: None,
-    }
-}
-
-pub fn health() -> Health {
-    Health {
-        read_at: now(),
-        server_version: "15.18".to_owned(),
-        database: "jobs".to_owned(),
-        role: "app".to_owned(),
-        is_replica: false,
-        is_read_only: false,
-        isolation: "read committed".to_owned(),
-        connections: 23,
-        max_connections: 100,
-        ours: 8,
-        oldest_transaction: Some(OldTransaction {
-            pid: 4_711,
-            open_ms: 2_467_000,
-            role: "bob".to_owned(),
-            application: "psql".to_owned(),
-            state: "idle in transaction".to_owned(),
-        }),
-        dead_rows: 1_200_000,
-        waits: vec![LockWait {
-            pid: 5_120,
-            application: "taskdeck workers".to_owned(),
-            waiting_ms: 12_000,
-            blocked_by: 4_711,
-            blocker_application: "psql".to_owned(),
-            lock: "row".to_owned(),
-        }],
-    }
-}
-
-pub fn pools() -> Vec<PoolFigures> {
-    let pool = |name, max, size, in_use, waiting| PoolFigures {
-        name,
-        max,
-        size,
-        in_use,
-        waiting,
-        wait_p50: Duration::from_micros(300),
-        wait_p99: Duration::from_millis(1),
-        timed_out: 0,
-    };
-    vec![
-        pool("operator", 3, 3, 1, 0),
-        PoolFigures {
-            wait_p50: Duration::from_millis(18),
-            wait_p99: Duration::from_millis(210),
-            timed_out: 2,
-            ..pool("workers", 4, 4, 4, 11)
-        },
-        pool("listen", 1, 1, 1, 0),
-    ]
-}
-
-pub fn statements() -> Vec<StatementFigures> {
-    let statement = |name, per_s, p50, p99, rows| StatementFigures {
-        name,
-        calls: 2_400,
-        errors: 0,
-        per_s,
-        p50: Duration::from_micros(p50),
-        p99: Duration::from_micros(p99),
-        rows,
-    };
-    vec![
-        statement("claim", 41.0, 900, 2_100, 19_200),
-        statement("finish", 40.0, 1_100, 2_400, 19_190),
-        StatementFigures { errors: 3, ..statement("list", 2.0, 800, 1_200, 12_044) },
-        statement("heartbeat", 0.1, 600, 900, 240),
-    ]
-}
-
-pub fn instances() -> Vec<taskdeck::domain::Instance> {
-    use taskdeck::domain::Instance;
-    use taskdeck::domain::instance::InFlight;
-    let flight = |id, cancel_requested| InFlight {
-        id: TaskId(id),
-        claim_no: 1,
-        cancel_requested,
-        status: Status::Running,
-    };
-    let base = Instance {
-        id: instance(HERE),
-        host: "ops1".to_owned(),
-        pid: 4_402,
-        version: "0.1.0".to_owned(),
-        kind: "console".to_owned(),
-        operator: "alice".to_owned(),
-        queues: vec!["default".to_owned()],
-        slots: 4,
-        state: InstanceState::Working,
-        started_at: ago(3_600),
-        heartbeat_at: ago(2),
-        lease_left_s: 28.0,
-        done_total: 41_000,
-        failed_total: 12,
-        done_per_s: 11.8,
-        failed_per_min: 0.4,
-        claims_per_s: 12.0,
-        recovered: 0,
-        in_flight: vec![flight(48_217, false), flight(48_222, false), flight(48_230, true)],
-        running: 3,
-    };
-    vec![
-        base.clone(),
-        Instance {
-            id: instance(WEB2),
-            host: "web2".to_owned(),
-            pid: 991,
-            kind: "headless".to_owned(),
-            state: InstanceState::Draining,
-            queues: vec!["default".to_owned(), "mail".to_owned()],
-            claims_per_s: 0.0,
-            lease_left_s: 25.0,
-            in_flight: vec![flight(48_213, true)],
-            running: 1,
-            ..base.clone()
-        },
-        Instance {
-            id: instance(WEB1),
-            host: "web1".to_owned(),
-            pid: 873,
-            kind: "headless".to_owned(),
-            state: InstanceState::Lost,
-            lease_left_s: -41.0,
-            recovered: 2,
-            in_flight: Vec::new(),
-            running: 0,
-            ..base
-        },
-    ]
 }

@@ -2,7 +2,7 @@
 //!
 //! The server belongs to a small shell that waits for this process to end: however the tests end, the server
 //! ends with them and its files are removed.
-#![expect(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+#![expect(unreachable_pub, reason = "test binaries include it as a file")]
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -16,7 +16,7 @@ use taskdeck::db::conninfo::{self, ConnInfo, Sources};
 use taskdeck::db::{Access, Db, Limits, Options, Schema};
 
 /// The most that any wait in a test lasts before it is a failure.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Starts the server that the arguments name and ends it when standard input ends.
 const KEEPER: &str = r#"

@@ -129,7 +129,7 @@ fn spawn(account: &Account, dir: &Path, data: &Path) -> (Child, u16) {
 async fn await_ready(child: &mut Child, dir: &Path, port: u16) -> bool {
     let mut config = tokio_postgres::Config::new();
     config.host_path(dir).port(port).user("postgres").dbname("postgres");
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while Instant::now() < deadline {
         if child.try_wait().expect("the child can be asked").is_some() {
             return false;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Check;
-use crate::db::{DbError, Limits, NeededTo, Privilege, ServerFacts};
+use crate::db::{Access, DbError, Limits, NeededTo, Privilege, ServerFacts};
 use crate::domain::figure::{age, thousands, wait};
 use crate::domain::observed::Health;
 
@@ -89,11 +89,11 @@ pub(super) fn isolation(health: &Health) -> Check {
     }
 }
 
-pub(super) fn writable(health: &Health, is_asked: bool) -> Check {
+pub(super) fn writable(health: &Health, asked: Access) -> Check {
     if health.is_replica {
         Check::warn("writable", "this server is a replica: it shows tasks, and nothing can be changed")
             .hint("name the primary, or several hosts with target_session_attrs=read-write")
-    } else if health.is_read_only && is_asked {
+    } else if health.is_read_only && asked == Access::ReadOnly {
         Check::ok("writable", "read-only, as --read-only asks")
     } else if health.is_read_only {
         Check::warn("writable", "the session is read-only: nothing can be changed")

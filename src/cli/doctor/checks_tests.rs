@@ -40,7 +40,7 @@ fn a_healthy_server_has_nothing_to_mend() {
     let health = healthy();
     for check in [
         isolation(&health),
-        writable(&health, false),
+        writable(&health, Access::ReadWrite),
         connections(&health, &Limits::default()),
         oldest_transaction(&health),
         dead_rows(&health),
@@ -79,8 +79,8 @@ fn every_illness_is_told_with_its_cure() {
     };
     for check in [
         isolation(&ill),
-        writable(&ill, false),
-        writable(&Health { is_read_only: true, ..healthy() }, false),
+        writable(&ill, Access::ReadWrite),
+        writable(&Health { is_read_only: true, ..healthy() }, Access::ReadWrite),
         connections(&ill, &Limits::default()),
         oldest_transaction(&ill),
         dead_rows(&ill),
@@ -91,7 +91,7 @@ fn every_illness_is_told_with_its_cure() {
     ] {
         assert!(check.level == Level::Warn && check.hint.is_some(), "{check:?}");
     }
-    assert_eq!(writable(&Health { is_read_only: true, ..healthy() }, true).level, Level::Ok);
+    assert_eq!(writable(&Health { is_read_only: true, ..healthy() }, Access::ReadOnly).level, Level::Ok);
     assert!(oldest_transaction(&ill).hint.is_some_and(|hint| hint.contains("pg_terminate_backend(7)")));
 }
 

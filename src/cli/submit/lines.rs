@@ -1,5 +1,6 @@
 //! `taskdeck submit --lines`: a task a line, several hundred in one statement, each with a key of its own.
 
+use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -179,10 +180,11 @@ fn text(report: &Report) -> String {
     let count = |n: u64| thousands(i64::try_from(n).unwrap_or(i64::MAX));
     let mut text = format!("submitted {}", count(report.submitted));
     if let (Some(first), Some(last)) = (report.first_id, report.last_id) {
-        text.push_str(&format!(" (tasks {first} to {last})"));
+        // Writing to a String cannot fail.
+        let _ = write!(text, " (tasks {first} to {last})");
     }
     if !report.refused.is_empty() {
-        text.push_str(&format!(", refused {}", count(report.refused.len() as u64)));
+        let _ = write!(text, ", refused {}", count(report.refused.len() as u64));
     }
     text.push('\n');
     text

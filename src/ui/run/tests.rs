@@ -115,7 +115,7 @@ fn a_burst_costs_few_frames_and_quit_ends_it() {
     let (mut console, fake, effects) = console();
     run(&mut console, |queue| {
         for _ in 0..500 {
-            queue.send(Event::Message(Message::Wake)).expect("a listener");
+            queue.send(Event::Message(Box::new(Message::Wake))).expect("a listener");
             queue.send(Event::Input(Input::Key(Key::char('j')))).expect("a listener");
         }
         queue.send(Event::Input(Input::Key(Key::char('q')))).expect("a listener");
@@ -139,7 +139,8 @@ fn what_is_the_terminals_is_done_here_and_goes_nowhere_else() {
     {
         let asked = fake.asked();
         assert_eq!(asked.copied, ["abc"]);
-        assert_eq!((asked.suspended, asked.forgot), (1, 1));
+        // Once for Ctrl-L, once after the stop.
+        assert_eq!((asked.suspended, asked.forgot), (1, 2));
     }
     let effects = all(effects);
     assert!(effects.iter().all(|effect| matches!(effect, Effect::Read(_))), "{effects:?}");
@@ -147,7 +148,7 @@ fn what_is_the_terminals_is_done_here_and_goes_nowhere_else() {
 
 #[test]
 fn a_terminal_that_is_gone_ends_it_without_drawing() {
-    for how in [Event::Input(Input::Gone), Event::Message(Message::Signal(Signal::Hangup))] {
+    for how in [Event::Input(Input::Gone), Event::Message(Box::new(Message::Signal(Signal::Hangup)))] {
         let (mut console, fake, effects) = console();
         run(&mut console, |queue| queue.send(how).expect("a listener"));
         assert!(console.state.ended && console.dark);

@@ -1,15 +1,18 @@
 //! Screen 3: both pools, the statements, the server, and who waits for whom.
 
+use std::time::Duration;
+
 use ratatui::layout::Rect;
 
 use super::detail::read_ago;
+use super::dialog::{Line, wrapped};
 use super::figures::{clock, ms};
 use super::table::{self, Cell};
 use crate::app::state::State;
 use crate::domain::figure;
 use crate::domain::observed::{Health, LockWait, PoolFigures, StatementFigures};
 use crate::ui::columns::{Column, lay_out};
-use crate::ui::paint::{Paint, Span, below, cells, inset, nth, plain, span};
+use crate::ui::paint::{Paint, below, cells, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
 const POOL: [Column; 7] = [
@@ -31,15 +34,20 @@ const STATEMENT: [Column; 6] = [
     Column::number("errors", 6, 3),
 ];
 
+/// From here on an open transaction is worth a look.
+const LONG: Duration = Duration::from_mins(5);
+
 /// From so many columns on, pools and statements stand side by side.
 const SIDE_BY_SIDE: u16 = 130;
 
 /// Draws it.
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let area = inset(area, 1);
-    let server = server_lines(state);
-    let server_height = cells(server.len() + 1).min(area.height);
     let pools = state.figures.as_ref().map_or(0, |read| read.value.pools.len());
+    // A hundred sessions that wait for one must not push the pools off the screen.
+    let room = usize::from(area.height).saturating_sub(pools + 9).max(2);
+    let server = server_lines(paint, state, usize::from(area.width), room);
+    let server_height = cells(server.len() + 1).min(area.height);
     let pools_height = cells(pools + 2).min(area.height.saturating_sub(server_height));
     // What is wrong stands first: who waits for whom decides whether the rest matters.
     draw_lines(paint, Rect { height: server_height, ..area }, &server);
@@ -56,14 +64,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     }
 }
 
-fn draw_lines(paint: &mut Paint<'_>, area: Rect, lines: &[Vec<Span>]) {
+fn draw_lines(paint: &mut Paint<'_>, area: Rect, lines: &[Line]) {
     for (place, line) in lines.iter().take(usize::from(area.height)).enumerate() {
         paint.line(nth(area, cells(place)), line);
     }
 }
 
-fn server_lines(state: &State) -> Vec<Vec<Span>> {
-    let mut lines = Vec::new();
+/// Room for the names at the left.
+const LEAD: usize = 8;
+
+fn server_lines(paint: &mut Paint<'_>, state: &State, width: usize, room: usize) -> Vec<Line> {
     let Some(read) = &state.health.read else {
         let text = match &state.health.failure {
             Some(failure) => format!("The server's state could not be read: {}", failure.message),
@@ -73,90 +83,98 @@ fn server_lines(state: &State) -> Vec<Vec<Span>> {
     };
     let health = &read.value;
     let standing = if health.is_replica { "standby" } else { "primary" };
-    let mut first = vec![
-        span("SERVER", Role::Faint),
-        plain(format!("  PostgreSQL {} ", health.server_version)),
-        span(standing, if health.is_replica { Role::Attention } else { Role::Plain }),
-        plain(format!(", database {} as {}, {}", health.database, health.role, health.isolation)),
-    ];
-    if health.is_read_only {
-        first.extend([plain(", "), span("read-only", Role::Bad)]);
-    }
-    first.push(span(format!("  {}", read_ago(state, read.arrived)), Role::Faint));
-    lines.push(first);
-    lines.push(connections(health));
-    lines.push(oldest(state, health));
+    let read_only = if health.is_read_only { ", read-only" } else { "" };
+    let server = format!(
+        "PostgreSQL {} {standing}{read_only}, database {} as {}, {}",
+        health.server_version, health.database, health.role, health.isolation
+    );
+    let odd = health.is_replica || health.is_read_only;
+    let mut lines = told("SERVER", &server, if odd { Role::Running } else { Role::Plain }, width);
+    lines.extend(connections(health, width));
+    lines.extend(oldest(state, health, width));
     lines.push(Vec::new());
     if health.waits.is_empty() {
-        lines.push(vec![span("WAITS", Role::Faint), plain("   nobody waits for a lock")]);
+        lines.extend(told("WAITS", "nobody waits for a lock", Role::Plain, width));
     }
+    let before = lines.len();
+    let mut shown = 0;
     for (index, wait) in health.waits.iter().enumerate().skip(state.health.offset) {
-        let label = if index == state.health.offset { "WAITS " } else { "      " };
+        let label = if index == state.health.offset { "WAITS" } else { "" };
         let under_cursor = state.health.cursor == Some(index);
-        lines.push(wait_line(wait, label, under_cursor));
+        let role = if under_cursor { Role::Selected } else { Role::Running };
+        let wait = told(label, &waits(wait), role, width);
+        if shown > 0 && lines.len() - before + wait.len() > room {
+            let more = format!("and {} more", health.waits.len() - index);
+            lines.extend(told("", &more, Role::Running, width));
+            break;
+        }
+        lines.extend(wait);
+        shown += 1;
     }
+    paint.viewport.list_rows = shown.max(1);
+    lines.push(vec![span(format!("{:>width$}", read_ago(state, read.arrived)), Role::Faint)]);
     lines
 }
 
-fn connections(health: &Health) -> Vec<Span> {
+/// A text after its name, wrapped: what stands at its end is often what is looked for.
+fn told(name: &str, text: &str, role: Role, width: usize) -> Vec<Line> {
+    wrapped(text, width.saturating_sub(LEAD), role)
+        .into_iter()
+        .enumerate()
+        .map(|(place, piece)| {
+            let mut line = vec![span(format!("{:<LEAD$}", if place == 0 { name } else { "" }), Role::Faint)];
+            line.extend(piece);
+            line
+        })
+        .collect()
+}
+
+fn connections(health: &Health, width: usize) -> Vec<Line> {
     let nearly_full = health.connections * 10 >= health.max_connections * 9;
-    vec![
-        plain("        connections "),
-        span(
-            format!(
-                "{} of {}",
-                figure::thousands(health.connections),
-                figure::thousands(health.max_connections)
-            ),
-            if nearly_full { Role::Attention } else { Role::Plain },
-        ),
-        plain(format!(
-            " (ours {}) · about {} dead rows in tasks",
-            health.ours,
-            figure::short(health.dead_rows)
-        )),
-    ]
+    let text = format!(
+        "connections {} of {} (ours {}) · about {} dead rows in tasks",
+        figure::thousands(health.connections),
+        figure::thousands(health.max_connections),
+        health.ours,
+        figure::short(health.dead_rows)
+    );
+    told("", &text, if nearly_full { Role::Attention } else { Role::Plain }, width)
 }
 
 /// A transaction that stays open holds back vacuum, and with it the speed of claims.
-fn oldest(state: &State, health: &Health) -> Vec<Span> {
+fn oldest(state: &State, health: &Health, width: usize) -> Vec<Line> {
     let Some(old) = &health.oldest_transaction else {
-        return vec![plain("        no other transaction is open")];
+        return told("", "no other transaction is open", Role::Plain, width);
     };
-    let since_read =
-        state.health.read.as_ref().map_or(std::time::Duration::ZERO, |read| state.since(read.arrived));
+    let since_read = state.health.read.as_ref().map_or(Duration::ZERO, |read| state.since(read.arrived));
     let open = ms(old.open_ms) + since_read;
-    let role = if open.as_secs() >= 300 { Role::Attention } else { Role::Plain };
-    vec![
-        plain("        oldest transaction "),
-        span(clock(open), role),
-        plain(format!(" pid {} ({} as {}, {})", old.pid, name(&old.application), old.role, old.state)),
-        span(if open.as_secs() >= 300 { "  holds back vacuum" } else { "" }, Role::Bad),
-    ]
+    let long = open >= LONG;
+    let text = format!(
+        "oldest transaction {} pid {} ({} as {}, {}){}",
+        clock(open),
+        old.pid,
+        name(&old.application),
+        old.role,
+        old.state,
+        if long { ": holds back vacuum, claims slow down" } else { "" }
+    );
+    told("", &text, if long { Role::Attention } else { Role::Plain }, width)
 }
 
 fn name(application: &str) -> &str {
     if application.is_empty() { "no name" } else { application }
 }
 
-fn wait_line(wait: &LockWait, label: &str, under_cursor: bool) -> Vec<Span> {
-    let role = if under_cursor { Role::Selected } else { Role::Plain };
-    vec![
-        span(label, Role::Faint),
-        span(if under_cursor { "> " } else { "  " }, Role::Running),
-        span(
-            format!(
-                "{} pid {} has waited {} for a {} lock held by pid {} ({})",
-                name(&wait.application),
-                wait.pid,
-                clock(ms(wait.waiting_ms)),
-                wait.lock,
-                wait.blocked_by,
-                name(&wait.blocker_application),
-            ),
-            role,
-        ),
-    ]
+fn waits(wait: &LockWait) -> String {
+    format!(
+        "{} pid {} has waited {} for a {} lock held by pid {} ({})",
+        name(&wait.application),
+        wait.pid,
+        clock(ms(wait.waiting_ms)),
+        wait.lock,
+        wait.blocked_by,
+        name(&wait.blocker_application),
+    )
 }
 
 fn pools_table(paint: &mut Paint<'_>, state: &State, area: Rect) {
@@ -190,7 +208,6 @@ fn statements(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let places = lay_out(area.width, &STATEMENT);
     table::headings(paint, nth(area, 0), &STATEMENT, &places);
     let rows = below(area, 1);
-    paint.viewport.list_rows = usize::from(rows.height);
     for (place, statement) in read.value.statements.iter().take(usize::from(rows.height)).enumerate() {
         table::row(paint, nth(rows, cells(place)), &STATEMENT, &places, &statement_row(statement));
     }

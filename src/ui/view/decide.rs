@@ -9,7 +9,7 @@ use crate::app::keys::Action;
 use crate::app::question::{Question, QuestionFocus, QuestionRow, Standing};
 use crate::app::state::State;
 use crate::domain::{DecisionKind, Status};
-use crate::ui::paint::{Paint, cells, inset, nth, plain, span};
+use crate::ui::paint::{Paint, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
 const WIDTH: u16 = 74;
@@ -33,16 +33,15 @@ pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question
     for row in rows.into_iter().skip(question.scroll) {
         body.extend(row_lines(question, row, width));
     }
-    let mut foot: Vec<Line> = Vec::new();
+    // The first line of the foot is the reason's.
+    let mut foot: Vec<Line> = vec![Vec::new()];
     if question.rows.len() > 1 {
         foot.push(vec![plain("All or none.")]);
     }
-    let reason_at = foot.len();
-    foot.push(Vec::new());
     foot.extend(answers(state, question, width));
     let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
-    let inside = Dialog { title: question.title(), role, body, foot }.draw(paint, area, WIDTH);
-    reason(paint, question, nth(inside.foot, cells(reason_at)));
+    let inside = Dialog { title: question.title(), role, body, focus: 0, foot }.draw(paint, area, WIDTH);
+    reason(paint, question, nth(inside.foot, 0));
 }
 
 fn answers(state: &State, question: &Question, width: usize) -> Vec<Line> {
@@ -109,10 +108,14 @@ pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict
     let several = conflict.rows.len() > 1;
     let lead = if several { 2 } else { 0 };
     let mut body: Vec<Line> = Vec::new();
+    let mut focus = 0;
     for (index, row) in conflict.rows.iter().enumerate() {
         for (place, text) in row.lines(conflict.kind, since).iter().enumerate() {
             // What happened to it is what is looked for; what was asked is known.
             let role = if place == 1 { Role::Running } else { Role::Plain };
+            if index == conflict.cursor && place == 1 {
+                focus = body.len();
+            }
             for (piece, line) in wrapped(text, width.saturating_sub(lead), role).into_iter().enumerate() {
                 let here = several && index == conflict.cursor && place + piece == 0;
                 let sign = if here { format!("{} ", paint.glyphs.cursor) } else { " ".repeat(lead) };
@@ -143,7 +146,7 @@ pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict
         0 => "Nothing was changed".to_owned(),
         more => format!("Nothing was changed (and {more} more)"),
     };
-    Dialog { title, role: Role::Trouble, body, foot: keys(acts, width) }.draw(paint, area, WIDTH);
+    Dialog { title, role: Role::Trouble, body, focus, foot: keys(acts, width) }.draw(paint, area, WIDTH);
 }
 
 const fn action_of(kind: DecisionKind) -> Action {

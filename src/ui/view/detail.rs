@@ -8,10 +8,11 @@ use ratatui::layout::Rect;
 use super::figures::since;
 use super::tasks::{due_in, in_state_since, is_stale, word_role, worker};
 use crate::app::detail::{Detail, Follows};
+use crate::app::frame::{Division, division};
 use crate::app::link::Link;
 use crate::app::list::ReadStamp;
 use crate::app::message::Target;
-use crate::app::state::State;
+use crate::app::state::{Pane, State};
 use crate::domain::outcome::TaskHistory;
 use crate::domain::text::{visible_lines, wrap};
 use crate::domain::{Event, Status, Task, figure};
@@ -43,6 +44,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let how = if detail.follows == Follows::Number { " (asked for by number)" } else { "" };
     paint.line(left, &[span(format!("Task {id}"), Role::Title), span(how, Role::Faint)]);
 
+    if state.pane == Pane::Detail && division(state.size) == Division::TwoPanes {
+        paint.tint(title, Role::Selected);
+    }
+
     let mut lines = Lines { lines: Vec::new(), width: usize::from(area.width) };
     match (shown, current) {
         (_, Some(read)) if read.found.is_none() => {
@@ -59,7 +64,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
             );
         }
         (Some((task, history, stamp)), _) => {
-            lines.task(state, task, stamp);
+            lines.task(state, task, history, stamp);
             match history {
                 Some(history) => lines.history(state, history, stamp),
                 None => lines.text("Reading its history…", Role::Faint),
@@ -110,7 +115,7 @@ impl Lines {
         self.push(vec![span(text, Role::Title), span(more, Role::Faint)]);
     }
 
-    fn task(&mut self, state: &State, task: &Task, stamp: ReadStamp) {
+    fn task(&mut self, state: &State, task: &Task, history: Option<&TaskHistory>, stamp: ReadStamp) {
         let age = |moment: Timestamp| since(state.age(moment, stamp.read_at, stamp.arrived));
         let place = worker(state, task);
         let on = if place.is_empty() { String::new() } else { format!(" on {place}") };
@@ -123,18 +128,23 @@ impl Lines {
             _ => format!(" {time} ago"),
         };
         self.push(vec![span(task.status.as_str(), word_role(task.status)), plain(rest)]);
+        if task.cancel_requested && task.status == Status::Running {
+            let asked = history.and_then(|history| {
+                history.events.iter().rev().find(|event| event.movement == "request-cancel")
+            });
+            let when = asked.map(|event| format!(" {} ago by {}", age(event.at), event.actor));
+            self.text(&format!("cancel requested{}", when.unwrap_or_default()), Role::Running);
+        }
         if let Some(beside) = state.acts.beside(task.id) {
             self.push(vec![span(beside, Role::Attention)]);
         }
         let dot = " · ";
         self.text(
-            &format!(
-                "claim {}{dot}attempt {} of {}{dot}priority {}",
-                task.claim_no, task.attempt, task.max_attempts, task.priority
-            ),
+            &format!("claim {}{dot}attempt {} of {}", task.claim_no, task.attempt, task.max_attempts),
             Role::Plain,
         );
-        self.text(&format!("tenant {}{dot}queue {}", task.tenant, task.queue), Role::Plain);
+        self.text(&format!("queue {}{dot}priority {}", task.queue, task.priority), Role::Plain);
+        self.text(&format!("tenant {}", task.tenant), Role::Plain);
         if task.status == Status::Succeeded {
             self.title("Result", "");
             let counts = task.counts;
@@ -223,7 +233,7 @@ fn moments(state: &State, history: &TaskHistory) -> Vec<(Timestamp, String, Opti
             (Status::Running, by) if !by.is_empty() => format!(" by {by}"),
             _ => task.worker.as_ref().map(|by| format!(" by {by}")).unwrap_or_default(),
         };
-        moments.push((started, format!("claimed{by} (claim {})", task.claim_no), None));
+        moments.push((started, format!("claimed{by}, claim {}", task.claim_no), None));
     }
     if let Some(finished) = task.finished_at {
         let told_already = history.events.iter().any(|event| event.at == finished && event.to == task.status);
@@ -247,7 +257,7 @@ fn told(event: &Event) -> String {
         "recover" => "recovered",
         other => other,
     };
-    format!("{what} by {} (v{} → v{})", event.actor, event.version_before, event.version_after)
+    format!("{what} by {}, v{} → v{}", event.actor, event.version_before, event.version_after)
 }
 
 /// A whole text in place of the screen, from line `scroll` on.
@@ -256,6 +266,7 @@ pub(super) fn whole(paint: &mut Paint<'_>, area: Rect, text: &str, scroll: usize
     let rows: Vec<_> = visible_lines(text).flat_map(|line| wrap(&line, usize::from(inner.width))).collect();
     paint.viewport.overlay_rows = usize::from(area.height);
     paint.viewport.overlay_lines = rows.len();
+    let scroll = scroll.min(rows.len().saturating_sub(usize::from(area.height)));
     for (place, row) in rows.iter().skip(scroll).take(usize::from(area.height)).enumerate() {
         paint.line(nth(inner, cells(place)), &[plain(row)]);
     }

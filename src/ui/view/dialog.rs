@@ -19,6 +19,8 @@ pub(super) struct Dialog {
     pub(super) role: Role,
     /// What it says; its end goes where there is no room.
     pub(super) body: Vec<Line>,
+    /// Which line of the body must be in view.
+    pub(super) focus: usize,
     /// What can be done; always in view.
     pub(super) foot: Vec<Line>,
 }
@@ -73,15 +75,22 @@ fn frame_width(area: Rect, wanted: u16) -> u16 {
 impl Dialog {
     /// Draws it in the middle of `area`, `wanted` wide where there is room. Returns where body and foot stand.
     pub(super) fn draw(self, paint: &mut Paint<'_>, area: Rect, wanted: u16) -> Inside {
-        let lines = cells(self.body.len() + self.foot.len()) + u16::from(!self.foot.is_empty());
-        self.draw_high(paint, area, wanted, lines)
+        let need = cells(self.body.len() + self.foot.len());
+        let lines = need + u16::from(!self.foot.is_empty());
+        self.place(paint, area, Wants { width: wanted, lines, need })
     }
 
-    /// Draws it with room for `lines` inside.
+    /// Draws it with room for `lines` inside, for a body that draws itself.
     pub(super) fn draw_high(self, paint: &mut Paint<'_>, area: Rect, wanted: u16, lines: u16) -> Inside {
+        // The body needs some lines of its own before the foot may have all it wants.
+        let need = lines.max(cells(self.foot.len()) + 6);
+        self.place(paint, area, Wants { width: wanted, lines, need })
+    }
+
+    fn place(self, paint: &mut Paint<'_>, area: Rect, wants: Wants) -> Inside {
         let tight = is_tight(area);
-        let width = frame_width(area, wanted);
-        let height = if tight { area.height } else { (lines + 2).min(area.height) };
+        let width = frame_width(area, wants.width);
+        let height = if tight { area.height } else { (wants.lines + 2).min(area.height) };
         let outer = Rect {
             x: area.x + (area.width - width) / 2,
             y: area.y + (area.height - height) / 2,
@@ -95,32 +104,52 @@ impl Dialog {
             below(outer, 1)
         } else {
             frame(paint, outer, &self.title, self.role);
-            Rect {
-                x: outer.x + 2,
-                y: outer.y + 1,
-                width: width.saturating_sub(4),
-                height: height.saturating_sub(2),
-            }
+            let edge = Rect { width: width.saturating_sub(2), ..inset(below(outer, 1), 2) };
+            Rect { width: edge.width.saturating_sub(2), height: height.saturating_sub(2), ..edge }
         };
-        // The foot first: without it nobody knows how to leave.
-        let foot_height = cells(self.foot.len()).min(inner.height);
-        let gap = u16::from(inner.height > cells(self.body.len()) + foot_height);
-        let body = Rect { height: inner.height - foot_height - gap.min(inner.height - foot_height), ..inner };
+        // The foot keeps its place: without it nobody knows how to leave. But what is asked must be seen as
+        // well, and the footer of the screen names the same keys.
+        let most = if tight { inner.height / 3 } else { inner.height / 2 }.max(1);
+        let most = if wants.need <= inner.height { inner.height } else { most.min(inner.height) };
+        let foot_height = cells(self.foot.len()).min(most);
+        let room = inner.height - foot_height;
+        let gap = u16::from(room > cells(self.body.len())).min(room);
+        let body = Rect { height: room - gap, ..inner };
         let foot = Rect { y: inner.bottom() - foot_height, height: foot_height, ..inner };
-        let hidden = self.body.len().saturating_sub(usize::from(body.height));
-        for (place, line) in self.body.iter().take(usize::from(body.height)).enumerate() {
-            paint.line(nth(body, cells(place)), line);
-        }
-        if hidden > 0 && body.height > 1 {
-            let last = nth(body, body.height - 1);
-            paint.wipe(last);
-            paint.line(last, &[span(format!("… and {} more lines", hidden + 1), Role::Faint)]);
-        }
+        self.draw_body(paint, body);
         for (place, line) in self.foot.iter().take(usize::from(foot_height)).enumerate() {
             paint.line(nth(foot, cells(place)), line);
         }
         Inside { body, foot }
     }
+
+    /// Draws as much of the body as there is room for, the line in focus with it.
+    fn draw_body(&self, paint: &mut Paint<'_>, area: Rect) {
+        let room = usize::from(area.height);
+        if self.body.len() <= room || room < 2 {
+            let from = if self.body.len() > room { self.focus } else { 0 };
+            for (place, line) in self.body.iter().skip(from).take(room).enumerate() {
+                paint.line(nth(area, cells(place)), line);
+            }
+            return;
+        }
+        // The last line tells how much there is besides.
+        let from = (self.focus + 2).saturating_sub(room).min(self.body.len() - room + 1);
+        for (place, line) in self.body.iter().skip(from).take(room - 1).enumerate() {
+            paint.line(nth(area, cells(place)), line);
+        }
+        let more = self.body.len() - (room - 1);
+        let last = nth(area, area.height - 1);
+        paint.line(last, &[span(format!("… {more} more lines"), Role::Faint)]);
+    }
+}
+
+/// What a box asks for.
+#[derive(Clone, Copy)]
+struct Wants {
+    width: u16,
+    lines: u16,
+    need: u16,
 }
 
 fn frame(paint: &mut Paint<'_>, area: Rect, title: &str, role: Role) {

@@ -21,7 +21,11 @@ pub(super) fn one_line(
     let used = paint.line(area, label);
     let mut field = inset(area, used);
     if let Some(problem) = problem {
-        field = paint.right(field, &[plain("  "), span(problem, Role::Bad), plain(" ")]);
+        // What was typed is looked at while it is mended.
+        let kept = cells(width(&visible(&line.rows()[0])) + 2).min(field.width / 2);
+        let told = [plain("  "), span(problem, Role::Bad), plain(" ")];
+        let rest = paint.right(inset(field, kept), &told);
+        field.width = kept + rest.width;
     }
     let column = row(paint, field, &line.rows()[0], line.cursor_column());
     paint.cursor = Some(Position { x: column, y: field.y });

@@ -18,6 +18,9 @@ use crate::ui::theme::Role;
 /// From so many columns on, words instead of abbreviations.
 const WIDE: u16 = 110;
 
+/// From so many columns on, a link that is lost says when it is tried again.
+const FULL_LINK: u16 = 64;
+
 /// How many lines the header takes: one more while there is trouble that a person should read.
 pub(super) fn height(state: &State, header: &Header, area: Rect) -> u16 {
     match area.height {
@@ -31,9 +34,16 @@ pub(super) fn height(state: &State, header: &Header, area: Rect) -> u16 {
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, header: &Header, area: Rect) {
     let wide = area.width >= WIDE;
     let first = nth(area, 0);
-    let lost = matches!(state.link, Link::NoAnswer { .. } | Link::Connecting { attempts: 1.. });
-    let facts = if wide { link_wide(state, header) } else { link_narrow(state, header) };
-    if lost || header.health == Well::No && area.height == 1 {
+    if area.height == 1
+        && matches!(state.link, Link::Ok)
+        && let Some(text) = trouble(state, header)
+    {
+        paint.line(first, &[span(format!(" {text}"), Role::Trouble)]);
+        return paint.tint(first, Role::Trouble);
+    }
+    let lost = header.health == Well::No;
+    let facts = if wide { link_wide(state, header) } else { link_narrow(state, header, area.width) };
+    if lost {
         // Reversed whole, so that it shows from across the room; the words say what a colour could not.
         facts.looking(Role::Trouble).draw(paint, first);
         paint.tint(first, Role::Trouble);
@@ -58,9 +68,13 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, header: &Header, area: 
 /// What is wrong besides the link, in full words; the gravest first.
 fn trouble(state: &State, header: &Header) -> Option<String> {
     if header.workers_health == Well::No {
-        return Some(header.workers.clone());
+        let why = state.local.as_ref().and_then(|local| local.value.trouble.as_deref());
+        return Some(match why {
+            Some(why) => format!("workers here cannot work: {why}"),
+            None => format!("{}: what they run may be run again elsewhere", header.workers),
+        });
     }
-    if !matches!(state.link, Link::Ok { .. }) {
+    if !matches!(state.link, Link::Ok) {
         return None;
     }
     let failures = [&state.list.failure, &state.overview_failure];
@@ -80,7 +94,7 @@ fn access_role(state: &State) -> Role {
 }
 
 fn link_role(state: &State) -> Role {
-    if matches!(state.link, Link::Ok { .. }) { Role::Good } else { Role::Plain }
+    if matches!(state.link, Link::Ok) { Role::Good } else { Role::Plain }
 }
 
 fn link_wide(state: &State, header: &Header) -> Facts {
@@ -89,29 +103,34 @@ fn link_wide(state: &State, header: &Header) -> Facts {
         Fact::word(0, &header.link, link_role(state)),
         Fact::word(4, &header.database, Role::Plain),
     ]);
-    facts.left.extend(header.server.as_ref().map(|server| Fact::word(6, server, Role::Faint)));
+    match &state.link {
+        Link::NoAnswer { message, .. } => facts.left.push(Fact::word(7, message, Role::Plain)),
+        _ => facts.left.extend(header.server.as_ref().map(|server| Fact::word(6, server, Role::Faint))),
+    }
     facts.right = vec![
         Fact::word(3, &header.operator, Role::Plain),
         Fact::word(2, header.access, access_role(state)),
-        Fact::word(1, &header.data, Role::Plain),
+        Fact::word(1, format!("{:>14}", header.data), Role::Plain),
     ];
     facts
 }
 
-fn link_narrow(state: &State, header: &Header) -> Facts {
+fn link_narrow(state: &State, header: &Header, width: u16) -> Facts {
+    let whole = header.health == Well::No && width >= FULL_LINK;
+    let link = if whole { &header.link } else { &header.link_short };
     let mut facts = Facts::new(vec![
-        Fact::word(5, "taskdeck", Role::Running),
-        Fact::word(0, &header.link_short, link_role(state)),
-        Fact::word(3, &header.database_short, Role::Plain),
+        Fact::word(6, "taskdeck", Role::Running),
+        Fact::word(0, link, link_role(state)),
+        Fact::word(4, &header.database_short, Role::Plain),
     ]);
     let who = format!("{} {}", header.operator, header.access_short);
-    facts.right =
-        vec![Fact::word(4, who, access_role(state)), Fact::word(1, data_short(header), Role::Plain)];
+    let data = header.data.strip_suffix(" old").unwrap_or(&header.data);
+    facts.right = vec![
+        Fact::word(3, &header.workers, role_of(header.workers_health)),
+        Fact::word(5, who, access_role(state)),
+        Fact::word(1, format!("{data:>10}"), Role::Plain),
+    ];
     facts
-}
-
-fn data_short(header: &Header) -> &str {
-    header.data.strip_suffix(" old").unwrap_or(&header.data)
 }
 
 /// The second line: numbers with what they are, each in a place of fixed width.
@@ -125,7 +144,13 @@ fn figures(state: &State, header: &Header, glyphs: &Glyphs, width: u16) -> Facts
         };
         return Facts::new(vec![Fact::word(0, why, Role::Faint)]);
     };
-    let oldest = if wide && header.oldest_health != Well::No { &header.oldest } else { &header.oldest_short };
+    // Why it waits is said where it does not go away by itself: as long as it is short here, else in a line
+    // of its own. The places are as wide as the longest usual wait, so that nothing behind them moves.
+    let oldest = match header.oldest_health {
+        Well::Doubtful if wide => header.oldest.clone(),
+        _ if wide => format!("{:<15}", header.oldest.split(':').next().unwrap_or_default()),
+        _ => format!("{:<8}", header.oldest_short),
+    };
     let mut left = vec![Fact::word(0, oldest, role_of(header.oldest_health))];
     let failing = header.failed_per_min.unwrap_or(0.0);
     let failed = format!("{:>3}{}", figure::rate(failing), if wide { "/min" } else { "/m" });
@@ -147,7 +172,9 @@ fn figures(state: &State, header: &Header, glyphs: &Glyphs, width: u16) -> Facts
         let count = format!("{:>digits$}", tally(held));
         left.push(Fact::figure(rank, if wide { long } else { short }, &count, role));
     }
-    left.push(Fact::word(6, &header.workers, role_of(header.workers_health)));
+    if wide {
+        left.push(Fact::word(4, &header.workers, role_of(header.workers_health)));
+    }
     for (status, word, rank) in [
         (Status::Succeeded, "done", 5),
         (Status::Failed, "failed", 5),

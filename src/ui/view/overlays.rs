@@ -64,7 +64,7 @@ fn yes_no(paint: &mut Paint<'_>, state: &State, title: &str, text: &str, acts: [
     let width = inner_width(area, WIDTH);
     let foot = keys(vec![key(state, Action::Yes, acts[0]), key(state, Action::No, acts[1])], width);
     let body = wrapped(text, width, Role::Plain);
-    Dialog { title: title.to_owned(), role: Role::Running, body, foot }.draw(paint, area, WIDTH);
+    Dialog { title: title.to_owned(), role: Role::Running, body, focus: 0, foot }.draw(paint, area, WIDTH);
 }
 
 fn first_start(paint: &mut Paint<'_>, state: &State, area: Rect) {
@@ -102,11 +102,12 @@ fn states(paint: &mut Paint<'_>, state: &State, cursor: usize, chosen: &[Status]
     }
     let acts = vec![
         key(state, Action::Mark, "choose"),
-        key(state, Action::Open, "show these"),
-        key(state, Action::Back, "leave as it was"),
+        key(state, Action::Open, "apply"),
+        key(state, Action::Back, "leave as it is"),
     ];
     let foot = keys(acts, width);
-    Dialog { title: "Which states?".to_owned(), role: Role::Running, body, foot }.draw(paint, area, 40);
+    Dialog { title: "Which states?".to_owned(), role: Role::Running, body, focus: cursor, foot }
+        .draw(paint, area, 40);
 }
 
 /// The verbs that begin with what was typed, above the line in which it is typed.
@@ -135,10 +136,12 @@ fn completions(paint: &mut Paint<'_>, line: &Editor, typed: &str, area: Rect) {
 }
 
 fn help_page(paint: &mut Paint<'_>, state: &State, scroll: usize, area: Rect) {
-    let inner = page(paint, area, &format!("Help: {}", state.screen.title()));
+    let inner = page(paint, area, "Help");
     paint.viewport.overlay_rows = usize::from(inner.height);
     let lines: Vec<Line> = help(state).iter().flat_map(|line| help_line(line, inner)).collect();
     paint.viewport.overlay_lines = lines.len();
+    // Until it is told how long the page is, `End` may ask for more than there is.
+    let scroll = scroll.min(lines.len().saturating_sub(usize::from(inner.height)));
     for (place, line) in lines.iter().skip(scroll).take(usize::from(inner.height)).enumerate() {
         paint.line(nth(inner, cells(place)), line);
     }

@@ -26,24 +26,23 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         count => format!("{count} tasks are running here"),
     };
     let mut body: Vec<Line> = Vec::new();
-    let foot;
-    match shutdown.phase {
+    let foot = match shutdown.phase {
         ShutdownPhase::Asked => {
             body.push(key(state, Action::ShutdownDrain, "drain: claim nothing more, wait for these"));
             body.push(key(state, Action::ShutdownCancel, "cancel: ask them to stop, wait until they have"));
             body.push(key(state, Action::Back, "stay"));
             body.push(Vec::new());
-            foot = Vec::new();
+            Vec::new()
         }
         ShutdownPhase::Draining => {
             body.push(progress(state, shutdown, "draining", running.len()));
-            foot = escalate(state, width, "cancel them", "leave at once");
+            escalate(state, width, "cancel them", "leave at once")
         }
         ShutdownPhase::Canceling => {
             body.push(progress(state, shutdown, "asked to stop", running.len()));
-            foot = escalate(state, width, "leave at once", "");
+            escalate(state, width, "leave at once", "")
         }
-    }
+    };
     for run in running {
         body.push(task_line(state, run));
     }
@@ -52,7 +51,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         let text = format!("{waiting} of your acts wait for the database's answer.");
         body.extend(wrapped(&text, width, Role::Bad));
     }
-    Dialog { title: count, role: Role::Running, body, foot }.draw(paint, area, WIDTH);
+    Dialog { title: count, role: Role::Running, body, focus: 0, foot }.draw(paint, area, WIDTH);
 }
 
 fn progress(state: &State, shutdown: Shutdown, word: &str, left: usize) -> Line {

@@ -12,6 +12,9 @@ use crate::domain::input::Admission;
 use crate::ui::paint::{Paint, below, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
+/// Columns of the switch with its name.
+const HOLD: u16 = 22;
+
 /// Draws it.
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let form = &state.submit;
@@ -31,7 +34,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     ));
     let high = area.height.saturating_sub(4).clamp(1, 20);
     let title = "New task".to_owned();
-    let inner = Dialog { title, role: Role::Running, body: Vec::new(), foot }
+    let inner = Dialog { title, role: Role::Running, body: Vec::new(), focus: 0, foot }
         .draw_high(paint, area, wanted, high)
         .body;
     let fields = fields_height(inner);
@@ -71,8 +74,9 @@ fn place_of(inner: Rect, fields: u16, place: usize) -> Rect {
     let place = u16::try_from(place).unwrap_or(0);
     match fields {
         2 => {
-            let width = inner.width / 4;
-            Rect { width: width.saturating_sub(1), ..inset(nth(inner, 0), place * width) }
+            let width = inner.width.saturating_sub(HOLD) / 3;
+            let room = if place == 3 { HOLD } else { width.saturating_sub(1) };
+            Rect { width: room, ..inset(nth(inner, 0), place * width) }
         }
         3 => {
             let width = inner.width / 2;

@@ -30,7 +30,7 @@ impl Cell {
 }
 
 /// Draws a cell on its side.
-pub(super) fn cell(paint: &mut Paint<'_>, area: Rect, cell: &Cell, side: Side) {
+fn cell(paint: &mut Paint<'_>, area: Rect, cell: &Cell, side: Side) {
     let missing = match side {
         Side::Left => 0,
         Side::Right => cells(usize::from(area.width).saturating_sub(columns(&cell.spans))),

@@ -26,9 +26,10 @@ const TENANT: usize = 3;
 const QUEUE: usize = 4;
 const AGE: usize = 5;
 const WORKER: usize = 6;
+const INPUT: usize = 7;
 
 const COLUMNS: [Column; 8] = [
-    Column::number("ID", 8, 0),
+    Column::number("ID", 6, 0),
     Column::words("STATE", 9, 20, 0),
     Column::number("V", 3, 2),
     Column::words("TENANT", 8, 12, 7),
@@ -45,11 +46,11 @@ const LEAD: u16 = 3;
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let size = Size { width: paint.area().width, height: paint.area().height };
     match division(size) {
-        Division::OnePane if state.pane == Pane::Detail => detail::draw(paint, state, area),
+        Division::OnePane if state.pane == Pane::Detail => detail::draw(paint, state, inset(area, 1)),
         Division::OnePane => list(paint, state, area),
         Division::TwoPanes => {
             let right = (area.width * 3 / 10).clamp(36, 80);
-            list(paint, state, Rect { width: area.width - right, ..area });
+            list(paint, state, Rect { width: area.width - right - 1, ..area });
             let line = Rect { x: area.right() - right, width: 1, ..area };
             for y in 0..area.height {
                 let (sign, role) = if state.pane == Pane::Detail {
@@ -64,22 +65,25 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     }
 }
 
-/// The columns at this width: the input shrinks first, but what is left of it must still say something
-/// while there are columns of less use.
-fn columns(width: u16) -> Vec<Place> {
+/// The columns at this width. The input shrinks first, but what is left of it must still say something while
+/// there are columns of less use; the number is as wide as the newest one, which grows once in a lifetime.
+fn columns(state: &State, width: u16) -> [Column; 8] {
     let mut columns = COLUMNS;
-    columns[7].least = if width >= 60 { 28 } else { 10 };
-    lay_out(width, &columns)
+    let newest = state.list.rows.first().map_or(0, |row| row.id().0.max(0));
+    let digits = newest.checked_ilog10().map_or(1, |log| log + 1).max(6);
+    columns[ID] = Column::number("ID", u16::try_from(digits).unwrap_or(20), 0);
+    if width >= 60 {
+        columns[STATE].least = 17;
+        columns[INPUT].least = 20;
+    }
+    columns
 }
 
 fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
-    let places = columns(area.width.saturating_sub(LEAD));
     let inner = inset(area, LEAD);
-    for place in &places {
-        let column = COLUMNS[place.index];
-        let at = Rect { x: inner.x + place.x, width: place.width, ..nth(inner, 0) };
-        paint.cell(at, column.title, Role::Faint, column.side);
-    }
+    let columns = columns(state, inner.width);
+    let places = lay_out(inner.width, &columns);
+    table::headings(paint, nth(inner, 0), &columns, &places);
     let rows = below(area, 1);
     paint.viewport.list_rows = usize::from(rows.height);
     if state.list.rows.is_empty() {
@@ -89,7 +93,7 @@ fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let shown = state.list.rows.iter().enumerate().skip(state.list.offset).take(usize::from(rows.height));
     for (index, listed) in shown {
         let line = nth(rows, cells(index - state.list.offset));
-        row(paint, state, listed, &places, line);
+        row(paint, state, listed, (&columns, &places), line);
         if matches!(state.list.cursor, Cursor::Gone { at, .. } if at == index) {
             // The cursor stands between rows: no key can hit the one that moved up.
             paint.line(line, &[span("-", Role::Attention)]);
@@ -113,7 +117,7 @@ fn empty(paint: &mut Paint<'_>, state: &State, area: Rect) {
     paint.line(nth(inset(area, LEAD), 1), &[plain(text)]);
 }
 
-fn row(paint: &mut Paint<'_>, state: &State, listed: &Listed, places: &[Place], line: Rect) {
+fn row(paint: &mut Paint<'_>, state: &State, listed: &Listed, table: (&[Column], &[Place]), line: Rect) {
     let id = listed.id();
     let under_cursor = state.list.cursor == Cursor::On { id };
     let marked = state.list.marks.contains_key(&id);
@@ -123,21 +127,17 @@ fn row(paint: &mut Paint<'_>, state: &State, listed: &Listed, places: &[Place], 
     let inner = inset(line, LEAD);
     match listed {
         Listed::Task(task) => {
-            let input_fits = places.iter().any(|place| place.index == 7);
-            for place in places {
-                let cell = cell(state, task, place.index, input_fits);
-                let at = Rect {
-                    x: inner.x + place.x,
-                    width: place.width.min(inner.right().saturating_sub(inner.x + place.x)),
-                    ..inner
-                };
-                table::cell(paint, at, &cell, COLUMNS[place.index].side);
-            }
+            let (columns, places) = table;
+            let input_fits = places.iter().any(|place| place.index == INPUT);
+            let cells: Vec<Cell> =
+                (0..columns.len()).map(|column| cell(state, task, column, input_fits)).collect();
+            table::row(paint, inner, columns, places, &cells);
         }
         Listed::Bad { id, problem } => {
-            let at = Rect { width: COLUMNS[ID].best.min(inner.width), ..inner };
+            let width = table.0[ID].best;
+            let at = Rect { width: width.min(inner.width), ..inner };
             paint.cell(at, &id.to_string(), Role::Plain, Side::Right);
-            let rest = inset(inner, COLUMNS[ID].best + 2);
+            let rest = inset(inner, width + 2);
             paint.line(rest, &[span("UNREADABLE", Role::Bad), plain(format!(" {problem}"))]);
         }
     }

@@ -16,7 +16,7 @@ use crate::ui::paint::{Paint, below, cells, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
 const COLUMNS: [Column; 10] = [
-    Column::words("INSTANCE", 10, 18, 0),
+    Column::words("INSTANCE", 10, 20, 0),
     Column::words("STATE", 9, 11, 0),
     Column::words("SLOTS", 8, 9, 2),
     Column::number("CLAIM/s", 7, 5),
@@ -25,7 +25,7 @@ const COLUMNS: [Column; 10] = [
     Column::number("LEASE", 6, 1),
     Column::words("KIND", 8, 8, 9),
     Column::words("QUEUES", 7, 16, 8),
-    Column::words("IN FLIGHT", 12, 20, 3),
+    Column::words("IN FLIGHT", 22, 30, 3),
 ];
 
 const SLOTS: [Column; 5] = [
@@ -103,10 +103,12 @@ fn row(paint: &Paint<'_>, state: &State, read: &Read<Vec<Instance>>, instance: &
     let past = alive && left <= 0.0;
     let role = if alive { Role::Plain } else { Role::Done };
     let (word, word_role) = match instance.state {
-        InstanceState::Lost => ("LOST", Role::Bad),
-        _ if past => ("NO LEASE", Role::Trouble),
-        InstanceState::Draining | InstanceState::Canceling => (instance.state.as_str(), Role::Running),
-        other => (other.as_str(), role),
+        InstanceState::Lost => (format!("LOST {}", since(seconds(-left))), Role::Bad),
+        _ if past => ("NO LEASE".to_owned(), Role::Trouble),
+        InstanceState::Draining | InstanceState::Canceling => {
+            (instance.state.as_str().to_owned(), Role::Running)
+        }
+        other => (other.as_str().to_owned(), role),
     };
     let name = if own { "here".to_owned() } else { instance.label() };
     let lease = if !alive {
@@ -174,11 +176,8 @@ fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>,
     let workers = &local.value;
     let title = nth(area, 0);
     let left = paint.right(title, &[span(read_ago(state, local.arrived), Role::Faint), plain(" ")]);
-    let buffered = if workers.buffered > 0 {
-        format!(", {} claimed and waiting for a slot", workers.buffered)
-    } else {
-        String::new()
-    };
+    let buffered =
+        if workers.buffered > 0 { format!("  {} wait for a slot", workers.buffered) } else { String::new() };
     let lease = if workers.lease_left.is_zero() {
         "lease PAST".to_owned()
     } else {
@@ -190,7 +189,7 @@ fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>,
             plain("   "),
             span("Here", Role::Title),
             plain(format!(
-                "  {}, {} of {} slots busy{buffered}, {lease}",
+                "  {}  {}/{} busy{buffered}  {lease}",
                 workers.state.as_str(),
                 workers.running.len(),
                 workers.slots

@@ -1,0 +1,160 @@
+//! `cancel`, `approve`, `reject`, `requeue`.
+
+use serde_json::{Value, json};
+
+use crate::runner::User;
+use crate::support::database;
+
+fn outcomes(answer: &Value) -> Vec<(i64, &str)> {
+    answer["tasks"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| (row["id"].as_i64().expect("id"), row["outcome"].as_str().expect("outcome")))
+        .collect()
+}
+
+#[tokio::test]
+async fn every_decision_takes_effect_and_says_so() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    for _ in 0..2 {
+        user.text(0, &["submit", "--hold", "x"]);
+    }
+    let approved = user.json(0, &["approve", "1@0"]);
+    assert_eq!(approved["outcome"], "committed");
+    assert_eq!((&approved["task"]["status"], &approved["task"]["version"]), (&json!("QUEUED"), &json!(1)));
+    assert_eq!((&approved["resolved_from_unknown"], &approved["retries"]), (&json!(false), &json!(0)));
+    assert!(approved["message"].is_string());
+    assert_eq!(user.text(0, &["cancel", "1"]), "task 1: canceled, now CANCELED (v1 → v2)\n");
+    assert_eq!(
+        user.text(0, &["reject", "2", "--reason", "no"]),
+        "task 2: rejected, now REJECTED (v0 → v1)\n"
+    );
+    assert_eq!(
+        user.text(0, &["requeue", "1", "2@1"]),
+        "task 1: requeued, now QUEUED (v2 → v3)\ntask 2: requeued, now QUEUED (v1 → v2)\n"
+    );
+    assert_eq!(
+        test.psql("SELECT string_agg(actor || ' ' || move, ', ' ORDER BY id) FROM taskdeck.events"),
+        "tester approve, tester cancel, tester reject, tester requeue, tester requeue"
+    );
+}
+
+#[tokio::test]
+async fn the_loser_is_told_who_was_first_and_when() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    user.text(0, &["submit", "--hold", "x"]);
+    user.text(0, &["--operator", "bob", "reject", "1@0", "--reason", "too risky"]);
+    let answer = user.json(3, &["--operator", "alice", "approve", "1@0"]);
+    assert_eq!(answer["outcome"], "conflict");
+    assert_eq!((&answer["task"]["status"], &answer["task"]["version"]), (&json!("REJECTED"), &json!(1)));
+    let message = answer["message"].as_str().expect("a message");
+    assert!(
+        message.contains("bob rejected it ")
+            && message.contains(" ago (v0 → v1): too risky. Nothing was changed."),
+        "{message}"
+    );
+    let text = user.text(3, &["--operator", "alice", "approve", "1@0"]);
+    assert!(text.ends_with(" ago (v0 → v1): too risky\nNothing was changed.\n"), "{text}");
+    let text = user.text(3, &["approve", "1"]);
+    assert_eq!(text, "task 1: it is REJECTED; only SUBMITTED can be approved\nNothing was changed.\n");
+    let never = user.text(3, &["requeue", "1@8"]);
+    assert!(never.contains("it has version 1, not the one that was named"), "{never}");
+    assert_eq!(test.psql("SELECT version, status FROM taskdeck.tasks"), "1|REJECTED");
+}
+
+#[tokio::test]
+async fn of_several_all_are_changed_or_none() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    for _ in 0..3 {
+        user.text(0, &["submit", "--hold", "x"]);
+    }
+    user.text(0, &["reject", "2"]);
+    let answer = user.json(3, &["approve", "1", "2@0", "3"]);
+    assert_eq!(answer["outcome"], "conflict");
+    assert_eq!(outcomes(&answer), [(1, "not_applied"), (2, "conflict"), (3, "not_applied")]);
+    assert_eq!(answer["tasks"][0]["task"]["status"], "SUBMITTED");
+    let missing = user.json(4, &["approve", "3", "77", "1@0"]);
+    assert_eq!(missing["outcome"], "not_found");
+    assert_eq!(outcomes(&missing), [(1, "not_applied"), (3, "not_applied"), (77, "not_found")]);
+    assert_eq!(missing["tasks"][2]["task"], Value::Null);
+    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks WHERE version = 0"), "2");
+    let both = user.json(0, &["approve", "1", "3"]);
+    assert_eq!(outcomes(&both), [(1, "committed"), (3, "committed")]);
+}
+
+#[tokio::test]
+async fn another_tenants_row_is_not_found_and_stays_as_it_is() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    user.text(0, &["--tenant", "acme", "submit", "--hold", "x"]);
+    let answer = user.json(4, &["--tenant", "globex", "approve", "1@0"]);
+    assert_eq!((&answer["outcome"], &answer["task"]), (&json!("not_found"), &Value::Null));
+    let text = user.text(4, &["--tenant", "globex", "approve", "1"]);
+    assert_eq!(text, "task 1: there is no such task of tenant globex\nNothing was changed.\n");
+    assert_eq!(test.psql("SELECT version FROM taskdeck.tasks"), "0");
+}
+
+#[tokio::test]
+async fn a_read_only_session_is_refused_and_the_server_would_refuse_too() {
+    let test = database().await;
+    let user = User::of(&test.url);
+    user.text(0, &["submit", "--hold", "x"]);
+    let answer = user.json(7, &["--read-only", "approve", "1"]);
+    assert_eq!(answer["outcome"], "refused");
+    assert_eq!(answer["error"]["kind"], "refused", "one parser serves: {answer}");
+    assert_eq!(user.json(7, &["--read-only", "submit", "x"])["error"]["kind"], "refused");
+    assert_eq!(user.json(7, &["--read-only", "migrate"])["error"]["kind"], "refused");
+    assert_eq!(user.run(&["--read-only", "--no-ui"]).code, 7);
+    user.json(0, &["--read-only", "list"]);
+    assert_eq!(test.psql("SELECT count(*), sum(version) FROM taskdeck.tasks"), "1|0");
+}
+
+#[tokio::test]
+async fn a_role_without_the_right_is_refused() {
+    let test = database().await;
+    let viewer = format!("viewer{}", crate::support::unique());
+    test.psql(&format!(
+        "CREATE ROLE {viewer} LOGIN; GRANT USAGE ON SCHEMA taskdeck TO {viewer}; \
+         GRANT SELECT ON ALL TABLES IN SCHEMA taskdeck TO {viewer}"
+    ));
+    User::of(&test.url).text(0, &["submit", "--hold", "x"]);
+    let user = User::of(&test.url.replace("tester@", &format!("{viewer}@")));
+    user.json(0, &["list"]);
+    let answer = user.json(7, &["approve", "1"]);
+    assert_eq!((&answer["outcome"], &answer["task"]), (&json!("refused"), &Value::Null));
+    assert!(
+        user.json(7, &["submit", "x"])["error"]["hint"]
+            .as_str()
+            .is_some_and(|hint| hint.contains("privilege"))
+    );
+    assert_eq!(
+        user.json(0, &["doctor"])["checks"]
+            .as_array()
+            .expect("checks")
+            .iter()
+            .find(|check| check["name"] == "privileges")
+            .map(|check| &check["level"]),
+        Some(&json!("warn"))
+    );
+}
+
+#[tokio::test]
+async fn wrongly_named_tasks_are_usage_errors() {
+    let user = User::of("postgresql://nobody@127.0.0.1:1/none");
+    for bad in ["x", "1@", "1@x", "-5", "1@-2"] {
+        let error = user.json(2, &["cancel", bad]);
+        assert_eq!(error["error"]["kind"], "usage", "{error}");
+    }
+    assert!(
+        user.json(2, &["cancel", "5", "5@1"])["error"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("twice"))
+    );
+    let unavailable = user.json(5, &["cancel", "1", "2"]);
+    assert_eq!(unavailable["outcome"], "unavailable");
+    assert_eq!(outcomes(&unavailable), [(1, "unavailable"), (2, "unavailable")]);
+}

@@ -1,0 +1,20 @@
+//! The built program against a real server: every command's text, JSON and exit code.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod config;
+mod decide;
+mod doctor;
+mod errors;
+mod help;
+mod hostile;
+mod list_show;
+mod lost_answers;
+mod private;
+mod proxy;
+mod runner;
+mod status;
+mod submit;
+mod terminal;
+mod workers;

@@ -1,0 +1,258 @@
+//! Calls that are given up half-way: dropped at each of their await points, they leave no open transaction, no lost
+//! slot and no half write.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use taskdeck::db::sql::TASK;
+use taskdeck::db::{Db, Limits, ListQuery, Preview};
+use taskdeck::domain::decision::DecisionKind;
+use taskdeck::domain::input::SubmissionKey;
+use taskdeck::domain::observed::Filter;
+use taskdeck::domain::{InstanceId, InstanceState, NewTask, TaskId};
+use tokio_postgres::Client;
+
+use crate::scene::{
+    LONG, beat, claim, decided, decision, failure, new_instance, number, outside, quiet, request, row,
+    submit, success, until_no_transaction, until_no_waiter, until_waiting, worker, worker_with,
+};
+use crate::support::{TestDb, database, empty_database, open, until};
+
+/// Polls `future` at most `polls` times and drops it: none if it was dropped before its end.
+async fn polled<F: Future>(polls: usize, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(None);
+        }
+        left -= 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// One connection in each pool: a slot that is lost is missed at once.
+fn pools_of_one() -> Limits {
+    Limits { operator_pool: 1, workers_pool: 1, ..Limits::default() }
+}
+
+struct Scene {
+    test: TestDb,
+    /// What is under test.
+    db: Db,
+    client: Client,
+    instance: InstanceId,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let test = database().await;
+        let db = test.open_again(pools_of_one()).await;
+        let client = outside(&test.url).await;
+        let instance = worker(&test.db).await;
+        Self { test, db, client, instance }
+    }
+
+    /// Drops `call` at its first await, at its second, … until it runs to its end.
+    async fn drop_everywhere<P, R>(
+        &self,
+        what: &str,
+        prepare: impl AsyncFn(&Db) -> P,
+        call: impl AsyncFn(&Db, P) -> R,
+    ) {
+        for polls in 0..1_000 {
+            let prepared = prepare(&self.test.db).await;
+            let done = polled(polls, call(&self.db, prepared)).await;
+            self.check(&format!("{what} after {polls} polls")).await;
+            if done.is_some() {
+                assert!(polls > 1, "{what} waited for nothing: it was not tried");
+                return;
+            }
+        }
+        panic!("{what} does not end");
+    }
+
+    async fn check(&self, what: &str) {
+        self.db
+            .task(TaskId(1), None, Preview::Beginning)
+            .await
+            .unwrap_or_else(|error| panic!("{what}: {error}"));
+        self.db.claimed(self.instance).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        // A wake-up that was still owed is sent by itself, so it may hold the slot for a moment.
+        until(&format!("{what}: free slots"), || async {
+            let free = self.db.pool_figures().iter().all(|pool| (pool.in_use, pool.waiting) == (0, 0));
+            free.then_some(())
+        })
+        .await;
+        until_no_transaction(&self.client).await;
+        for (broken, sql) in [
+            (
+                "a text without its row, or a row without its text",
+                "SELECT count(*) FROM taskdeck.tasks FULL JOIN taskdeck.task_inputs USING (id) \
+                 WHERE tasks.id IS NULL OR task_inputs.id IS NULL",
+            ),
+            (
+                "a change without its version or its event",
+                "SELECT count(*) FROM taskdeck.tasks t WHERE t.version <> t.claim_no \
+                 + (SELECT count(*) FROM taskdeck.events v WHERE v.task_id = t.id) \
+                 + (t.status = 'SUCCEEDED')::int",
+            ),
+        ] {
+            assert_eq!(number(&self.client, sql).await, 0, "{what}: {broken}");
+        }
+    }
+
+    /// Ends whatever waits or runs, so that the next claim finds only what was prepared for it.
+    async fn clear(&self) {
+        self.client
+            .batch_execute("TRUNCATE taskdeck.tasks, taskdeck.task_inputs, taskdeck.events")
+            .await
+            .expect("clear");
+    }
+}
+
+async fn nothing(_: &Db) {}
+
+#[tokio::test]
+async fn operators_calls() {
+    let scene = Scene::new().await;
+    scene
+        .drop_everywhere("submit", nothing, async |db, ()| {
+            db.submit("x", &NewTask::default(), &SubmissionKey::fresh(), &quiet).await
+        })
+        .await;
+    scene
+        .drop_everywhere("submit of a known key", nothing, async |db, ()| {
+            let key = SubmissionKey::given(&taskdeck::domain::Name::default_name(), "k").expect("a key");
+            let texts = [(key, "known"), (SubmissionKey::fresh(), "new")];
+            db.submit_all(&texts, &NewTask::default(), Preview::Whole, &quiet).await
+        })
+        .await;
+    let two = async |db: &Db| [submit(db, "a").await, submit(db, "b").await];
+    scene
+        .drop_everywhere("decide", two, async |db, [a, b]| {
+            db.decide(&decision(DecisionKind::Cancel, &[&a, &b]), &quiet).await
+        })
+        .await;
+    let stale = async |db: &Db| {
+        let seen = submit(db, "moved on").await;
+        decided(db, DecisionKind::Cancel, &seen).await;
+        seen
+    };
+    scene
+        .drop_everywhere("decide in vain", stale, async |db, seen| {
+            db.decide(&decision(DecisionKind::Cancel, &[&seen]), &quiet).await
+        })
+        .await;
+    scene.drop_everywhere("history", nothing, async |db, ()| db.history(TaskId(1), None).await).await;
+    scene.drop_everywhere("last_changes", nothing, async |db, ()| db.last_changes(&[TaskId(1)]).await).await;
+    let query = ListQuery { filter: Filter::default(), before: None, limit: 50, preview: Preview::Whole };
+    scene.drop_everywhere("list", nothing, async |db, ()| db.list(&query).await).await;
+    scene.drop_everywhere("overview", nothing, async |db, ()| db.overview(None).await).await;
+    scene.drop_everywhere("instances", nothing, async |db, ()| db.instances().await).await;
+    scene.drop_everywhere("health", nothing, async |db, ()| db.health().await).await;
+    scene.drop_everywhere("listen", nothing, async |db, ()| db.listen().await.map(drop)).await;
+    scene.drop_everywhere("check_schema", nothing, async |db, ()| db.check_schema().await).await;
+    scene.drop_everywhere("prepare_check", nothing, async |db, ()| db.prepare_check(TASK).await).await;
+}
+
+#[tokio::test]
+async fn workers_calls() {
+    let scene = Scene::new().await;
+    let instance = scene.instance;
+    let queued = async |db: &Db| submit(db, "x").await;
+    scene
+        .drop_everywhere("claim_next", queued, async |db, _| db.claim_next(&request(instance, 9)).await)
+        .await;
+    scene.clear().await;
+    scene
+        .drop_everywhere("claim_by_id", queued, async |db, task| db.claim_by_id(instance, task.id).await)
+        .await;
+    scene.clear().await;
+    let two = async |db: &Db| {
+        let claims = [submit(db, "a").await, submit(db, "b").await].map(|task| task.id);
+        let claimed = db.claim_next(&request(instance, 9)).await.expect("claim");
+        claimed.into_iter().filter(|claimed| claims.contains(&claimed.id)).collect::<Vec<_>>()
+    };
+    scene
+        .drop_everywhere("finish", two, async |db, claims| {
+            db.finish(instance, "x", &[success(&claims[0]), failure(&claims[1], "no")]).await
+        })
+        .await;
+    scene.clear().await;
+    scene
+        .drop_everywhere("release", two, async |db, claims| {
+            let claims: Vec<_> = claims.iter().map(|claimed| (claimed.id, claimed.claim_no)).collect();
+            db.release(instance, "x", "draining", &claims).await
+        })
+        .await;
+    scene.clear().await;
+    let dead = async |db: &Db| {
+        let dead = worker(db).await;
+        submit(db, "held by the dead").await;
+        claim(db, dead).await;
+        db.heartbeat(dead, &beat(InstanceState::Working, Duration::ZERO)).await.expect("heartbeat");
+    };
+    scene.drop_everywhere("recover", dead, async |db, ()| db.recover("r").await).await;
+    scene
+        .drop_everywhere("cancel_requests", nothing, async |db, ()| db.cancel_requests(instance).await)
+        .await;
+    let new = async |_: &Db| new_instance(&["default"], LONG);
+    scene.drop_everywhere("register", new, async |db, new| db.register(&new).await).await;
+    let other = async |db: &Db| worker_with(db, LONG).await;
+    let beat = beat(InstanceState::Draining, LONG);
+    scene.drop_everywhere("heartbeat", other, async |db, id| db.heartbeat(id, &beat).await).await;
+    scene.drop_everywhere("end_instance", other, async |db, id| db.end_instance(id, 1, 1).await).await;
+    scene.drop_everywhere("prune_instances", nothing, async |db, ()| db.prune_instances().await).await;
+}
+
+#[tokio::test]
+async fn a_migration() {
+    for polls in 0..1_000 {
+        let url = empty_database();
+        let db = open(&url, pools_of_one()).await;
+        let done = polled(polls, db.migrate()).await;
+        let client = outside(&url).await;
+        until_no_transaction(&client).await;
+        let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'taskdeck'";
+        let made = number(&client, tables).await;
+        assert!(made == 0 || made == 5, "{made} of 5 tables after {polls} polls");
+        db.migrate().await.unwrap_or_else(|error| panic!("after {polls} polls: {error}"));
+        assert_eq!(number(&client, tables).await, 5);
+        db.check_schema().await.expect("complete");
+        if done.is_some() {
+            assert!(polls > 5, "the migration waited for hardly anything: it was not tried");
+            return;
+        }
+    }
+    panic!("the migration does not end");
+}
+
+#[tokio::test]
+async fn a_dropped_call_frees_its_slot_at_once_and_is_stopped_at_the_server() {
+    let test = database().await;
+    let long = Duration::from_secs(25);
+    let db = test.open_again(Limits { statement: long, lock: long, ..pools_of_one() }).await;
+    let task = submit(&test.db, "x").await;
+    let (mut holder, watch) = (outside(&test.url).await, outside(&test.url).await);
+    let held = holder.transaction().await.expect("begin");
+    held.execute("SELECT FROM taskdeck.tasks WHERE id = $1 FOR UPDATE", &[&task.id.0]).await.expect("lock");
+    let deciding = tokio::spawn({
+        let (db, task) = (db.clone(), task.clone());
+        async move { db.decide(&decision(DecisionKind::Cancel, &[&task]), &quiet).await }
+    });
+    until_waiting(&watch).await;
+    deciding.abort();
+    assert!(deciding.await.expect_err("given up").is_cancelled());
+    assert_eq!(row(&db, task.id).await, task, "the only slot is free, while the lock is still held");
+    until_no_waiter(&watch).await;
+    held.rollback().await.expect("rollback");
+    assert_eq!(row(&db, task.id).await, task, "what was stopped changed nothing");
+}

@@ -1,0 +1,188 @@
+//! A proxy in front of the test server that knows where one message of `PostgreSQL`'s protocol ends and the next
+//! begins, and cuts a connection at a chosen point: before a request reaches the server, or after the server has
+//! answered it and before the answer is passed on.
+#![expect(unreachable_pub, reason = "each test binary uses a part of the support")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Where a connection is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The request never reaches the server.
+    Before,
+    /// The server has done what was asked; its answer is lost.
+    After,
+    /// The server has done what was asked; its answer is held back and the connection stays open.
+    Stall,
+}
+
+#[derive(Debug, Default)]
+struct Plan {
+    /// The next requests that contain this text are cut, each once.
+    armed: Vec<(Cut, &'static str)>,
+}
+
+impl Plan {
+    /// What is to be done with this request, and no longer with the next.
+    fn take(&mut self, messages: &[Message]) -> Option<Cut> {
+        let matches = |marker: &str| messages.iter().any(|message| message.contains(marker.as_bytes()));
+        let place = self.armed.iter().position(|(_, marker)| matches(marker))?;
+        Some(self.armed.remove(place).0)
+    }
+}
+
+/// Listens on a port of 127.0.0.1 and passes everything on to the server, but what it was told to cut.
+pub(crate) struct Proxy {
+    port: u16,
+    plan: Arc<Mutex<Plan>>,
+    cuts: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    /// Starts in front of the server on `server_port`.
+    pub(crate) async fn start(server_port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+        let port = listener.local_addr().expect("address").port();
+        let plan = Arc::<Mutex<Plan>>::default();
+        let cuts = Arc::<AtomicU64>::default();
+        let shared = (Arc::clone(&plan), Arc::clone(&cuts));
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (plan, cuts) = shared.clone();
+                tokio::spawn(async move {
+                    if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await {
+                        // How it ends is for the two ends to notice.
+                        let _ = pass(client, server, &plan, &cuts).await;
+                    }
+                });
+            }
+        });
+        Self { port, plan, cuts }
+    }
+
+    /// The port to connect to.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Cuts the next request whose bytes contain `marker`; told several times, as many requests.
+    pub(crate) fn cut(&self, cut: Cut, marker: &'static str) {
+        locked(&self.plan).armed.push((cut, marker));
+    }
+
+    /// How many requests were cut.
+    pub(crate) fn cuts(&self) -> u64 {
+        self.cuts.load(Ordering::SeqCst)
+    }
+}
+
+/// Passes messages between the two until one of them ends or a cut is due.
+async fn pass(
+    client: TcpStream,
+    server: TcpStream,
+    plan: &Mutex<Plan>,
+    cuts: &AtomicU64,
+) -> std::io::Result<()> {
+    let (mut from_client, to_client) = client.into_split();
+    let (from_server, mut to_server) = server.into_split();
+    // A startup packet (or a request to cancel) has a length but no type.
+    let length = from_client.read_i32().await?;
+    let body = read_body(&mut from_client, length).await?;
+    to_server.write_i32(length).await?;
+    to_server.write_all(&body).await?;
+    let holding = Mutex::new(None);
+    tokio::select! {
+        ended = requests(from_client, to_server, plan, cuts, &holding) => ended,
+        ended = answers(from_server, to_client, &holding) => ended,
+    }
+}
+
+/// Passes requests, each being everything up to its Sync or one simple query; ends where one is not to arrive.
+async fn requests(
+    mut from_client: OwnedReadHalf,
+    mut to_server: OwnedWriteHalf,
+    plan: &Mutex<Plan>,
+    cuts: &AtomicU64,
+    holding: &Mutex<Option<Cut>>,
+) -> std::io::Result<()> {
+    loop {
+        let mut messages = Vec::new();
+        while !messages.last().is_some_and(Message::ends_a_request) {
+            messages.push(Message::read(&mut from_client).await?);
+        }
+        let due = locked(plan).take(&messages);
+        if let Some(cut) = due {
+            cuts.fetch_add(1, Ordering::SeqCst);
+            if cut == Cut::Before {
+                return Ok(());
+            }
+            *locked(holding) = Some(cut);
+        }
+        for message in &messages {
+            message.write(&mut to_server).await?;
+        }
+    }
+}
+
+/// Passes answers; holds back the one to a request that was cut, until the server is ready again: that is after
+/// its commit.
+async fn answers(
+    mut from_server: OwnedReadHalf,
+    mut to_client: OwnedWriteHalf,
+    holding: &Mutex<Option<Cut>>,
+) -> std::io::Result<()> {
+    loop {
+        let message = Message::read(&mut from_server).await?;
+        let held = *locked(holding);
+        match held {
+            None => message.write(&mut to_client).await?,
+            Some(Cut::Stall) => {}
+            Some(_) if message.kind == b'Z' => return Ok(()),
+            Some(_) => {}
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Message {
+    kind: u8,
+    length: i32,
+    body: Vec<u8>,
+}
+
+impl Message {
+    async fn read(from: &mut OwnedReadHalf) -> std::io::Result<Self> {
+        let kind = from.read_u8().await?;
+        let length = from.read_i32().await?;
+        Ok(Self { kind, length, body: read_body(from, length).await? })
+    }
+
+    async fn write(&self, to: &mut OwnedWriteHalf) -> std::io::Result<()> {
+        to.write_u8(self.kind).await?;
+        to.write_i32(self.length).await?;
+        to.write_all(&self.body).await
+    }
+
+    fn ends_a_request(&self) -> bool {
+        matches!(self.kind, b'S' | b'Q' | b'X')
+    }
+
+    fn contains(&self, marker: &[u8]) -> bool {
+        self.body.windows(marker.len()).any(|window| window == marker)
+    }
+}
+
+async fn read_body(from: &mut OwnedReadHalf, length: i32) -> std::io::Result<Vec<u8>> {
+    let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(4));
+    let mut body = vec![0; length.ok_or(std::io::ErrorKind::InvalidData)?];
+    from.read_exact(&mut body).await?;
+    Ok(body)
+}

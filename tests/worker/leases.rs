@@ -1,0 +1,82 @@
+//! A lost lease: what ran is worth nothing, and the process goes on as another instance.
+
+use std::time::Duration;
+
+use taskdeck::domain::{Status, TextCounts};
+use taskdeck::worker::{Config, WorkerEvent};
+
+use crate::rig::{Running, Script, config, reaches, submit, task};
+use crate::support::{Server, database};
+
+async fn lease_lost(worker: &mut Running) -> Vec<taskdeck::domain::TaskId> {
+    worker
+        .event("the lease is lost", |event| match event {
+            WorkerEvent::LeaseLost { discarded, .. } => Some(discarded.clone()),
+            _ => None,
+        })
+        .await
+}
+
+#[tokio::test]
+async fn an_instance_that_was_declared_lost_begins_anew_and_its_results_are_discarded() {
+    let test = database().await;
+    let script = Script::new();
+    let quick = Config { lease: Duration::from_secs(3), ..config() };
+    let mut worker = Running::start(&test.db, quick, script.clone());
+    let first = worker.began().await;
+    let deaf = submit(&test.db, "deaf").await;
+    let held = submit(&test.db, "held").await;
+    script.runs_now(deaf).await;
+    script.runs_now(held).await;
+    test.psql("UPDATE taskdeck.instances SET state = 'lost', lease_until = now() - interval '1 s'");
+    let mut discarded = lease_lost(&mut worker).await;
+    discarded.sort();
+    assert_eq!(discarded, [deaf, held]);
+    let second = worker.began().await;
+    assert_ne!(first, second);
+    // The one that listened was stopped, recovered and claimed again while the deaf one still occupies its slot.
+    let again = reaches(&test.db, held, Status::Running).await;
+    let _ = again;
+    script.open();
+    let done = reaches(&test.db, deaf, Status::Succeeded).await;
+    assert!(done.claim_no > 1, "the result of claim 1 was discarded");
+    assert_eq!((done.claimed_by, done.counts), (Some(second), TextCounts::of("deaf")));
+    reaches(&test.db, held, Status::Succeeded).await;
+    let mut runs = script.runs();
+    runs.sort_unstable();
+    runs.dedup();
+    assert_eq!(runs.len(), script.runs().len(), "no claim was run twice");
+    assert_eq!(worker.drain().await, []);
+}
+
+/// No heartbeat gets through: the local clock says when the lease has passed, without any answer.
+#[tokio::test]
+async fn a_lease_that_may_have_passed_is_lost_without_the_database() {
+    let mut server = Server::start();
+    server.psql("postgres", "CREATE DATABASE work").expect("create");
+    let db = crate::support::open(&server.url("work"), taskdeck::db::Limits::default()).await;
+    db.migrate().await.expect("migrate");
+    let script = Script::new();
+    let quick = Config { lease: Duration::from_secs(1), ..config() };
+    let mut worker = Running::start(&db, quick, script.clone());
+    let first = worker.began().await;
+    let held = submit(&db, "held").await;
+    script.runs_now(held).await;
+    server.stop();
+    assert_eq!(lease_lost(&mut worker).await, [held]);
+    let mut local = worker.handle.local();
+    let seen = local.wait_for(|local| local.trouble.is_some() && local.instance != first);
+    let seen = tokio::time::timeout(crate::support::PATIENCE, seen).await.expect("in time");
+    assert_eq!(seen.expect("it lives").lease_left, Duration::ZERO);
+    server.start_again();
+    let second = worker.began().await;
+    assert_ne!(first, second);
+    script.open();
+    let done = reaches(&db, held, Status::Succeeded).await;
+    assert_eq!((done.claim_no, done.claimed_by), (2, Some(second)));
+    assert_eq!(script.runs(), [(held, 1), (held, 2)]);
+    let trouble = worker.handle.local().borrow().trouble.clone();
+    assert_eq!(trouble, None);
+    assert_eq!(worker.drain().await, []);
+    assert_eq!(task(&db, held).await.status, Status::Succeeded);
+}
