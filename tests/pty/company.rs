@@ -11,7 +11,8 @@ fn another_process_appears_takes_tasks_drains_and_is_shown_stopped() {
     let url = empty_database();
     let mut desk = Desk::sized(160, 40, Some(&url), &[]);
     desk.start("--workers 0");
-    desk.terminal.keys("n2");
+    desk.begin_empty();
+    desk.terminal.keys("2");
     desk.terminal.wait_text("INSTANCE");
     let worker = Headless::start(&url, &["--workers", "2", "--work-delay", "3s"], &[]);
     let name = format!(":{}", worker.process().pid);
@@ -39,7 +40,8 @@ fn a_worker_that_is_killed_is_shown_lost_and_its_task_runs_again() {
     let url = empty_database();
     let mut desk = Desk::sized(160, 40, Some(&url), &[]);
     desk.start("--workers 1");
-    desk.terminal.keys("n2");
+    desk.begin_empty();
+    desk.terminal.keys("2");
     desk.terminal.wait_text("INSTANCE");
     let worker = Headless::start(
         &url,

@@ -9,7 +9,7 @@ use crate::support::empty_database;
 fn watching() -> (Desk, i64) {
     let mut desk = Desk::open(&empty_database());
     desk.start("--workers 0");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["who gets there first"]);
     desk.wait_line(id, &["QUEUED"]);
     desk.terminal.keys("g");
@@ -88,8 +88,7 @@ fn a_row_that_moved_on_after_the_answer_is_a_conflict_that_names_the_winner() {
 fn a_key_without_a_row_decides_nothing() {
     let mut desk = Desk::open(&empty_database());
     desk.start("--workers 0");
-    desk.terminal.keys("n");
-    desk.terminal.wait_text("There are no tasks yet");
+    desk.begin_empty();
     for key in ["c", "r", "a", "X", " ", "y", "R", "d", "4"] {
         let mark = desk.terminal.mark();
         desk.terminal.keys(key);

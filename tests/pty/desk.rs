@@ -55,6 +55,13 @@ impl Desk {
         Process::child_of(shell, "taskdeck")
     }
 
+    /// Declines the samples of a first start.
+    pub(crate) fn begin_empty(&mut self) {
+        self.terminal.wait_text("A new database");
+        self.terminal.keys("\u{1b}");
+        self.terminal.wait_for("the closed question", |screen| !screen.contains("A new database"));
+    }
+
     /// The process group of the console that runs.
     pub(crate) fn group(&self) -> u32 {
         // With job control each command leads a group of its own.
@@ -164,10 +171,16 @@ pub(crate) fn taskdeck(variables: &[(&str, &str)], arguments: &[&str]) -> Output
         .expect("run the program")
 }
 
+/// How many rows of the list hold a word.
+pub(crate) fn rows_with(screen: &str, word: &str) -> usize {
+    let list = screen.lines().skip_while(|line| !line.contains("STATE")).skip(1);
+    list.filter(|line| line.split('\u{2502}').next().is_some_and(|row| row.contains(word))).count()
+}
+
 /// The line of the list that is about a task.
 pub(crate) fn line_of(screen: &str, id: i64) -> Option<&str> {
     let id = id.to_string();
-    screen.lines().skip(2).find(|line| {
+    screen.lines().skip_while(|line| !line.contains("STATE")).find(|line| {
         line.split_whitespace().find(|word| !matches!(*word, ">" | "*" | "*>" | "-")) == Some(id.as_str())
     })
 }

@@ -1,15 +1,13 @@
 //! An operator's ordinary day: start, write a task, watch it, cancel another, quit.
 
-use crate::desk::{Desk, wait_until};
+use crate::desk::{Desk, rows_with, wait_until};
 use crate::support::empty_database;
 
 #[test]
 fn a_text_is_written_and_succeeds_another_is_canceled_and_the_terminal_is_given_back() {
     let mut desk = Desk::open(&empty_database());
     desk.start("--workers 1 --work-delay 1s");
-    desk.terminal.wait_text("A new database");
-    desk.terminal.keys("n");
-    desk.terminal.wait_text("There are no tasks yet");
+    desk.begin_empty();
 
     desk.terminal.keys("n");
     desk.terminal.wait_text("New task");
@@ -33,7 +31,7 @@ fn a_running_task_is_asked_to_stop_and_is_canceled_only_once_it_has() {
     let mut desk = Desk::open(&empty_database());
     // The worker that runs it does not co-operate, so that the request is seen for as long as it takes.
     desk.start("--workers 1 --work-delay 4s --ignore-cancel");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["a text that takes its time"]);
     desk.wait_line(id, &["RUNNING"]);
     desk.terminal.keys("gc");
@@ -54,7 +52,7 @@ fn a_first_start_offers_samples_and_y_submits_them() {
     desk.start("--workers 2");
     desk.terminal.wait_text("y submit the samples");
     desk.terminal.keys("y");
-    desk.terminal.wait_for("samples that have succeeded", |screen| screen.matches("SUCCEEDED").count() == 5);
+    desk.terminal.wait_for("samples that have succeeded", |screen| rows_with(screen, "SUCCEEDED") == 5);
     assert_eq!(
         desk.psql("SELECT count(*), min(status), max(status) FROM taskdeck.tasks"),
         "5|SUCCEEDED|SUCCEEDED"

@@ -9,7 +9,7 @@ const CTRL_C: &str = "\u{3}";
 fn busy(count: usize, delay: &str, more: &str) -> (Desk, Vec<i64>) {
     let mut desk = Desk::open(&empty_database());
     desk.start(&format!("--workers {count} --work-delay {delay} {more}"));
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let ids: Vec<i64> = (0..count).map(|_| desk.submit(&["takes its time"])).collect();
     for id in &ids {
         desk.wait_line(*id, &["RUNNING", "here/"]);

@@ -9,7 +9,7 @@ fn a_stopped_database_is_said_rows_stay_decisions_are_refused_and_all_is_well_ag
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 1 --queue other --poll 200ms");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["waits in a queue that nobody takes"]);
     desk.wait_line(id, &["QUEUED"]);
     desk.terminal.keys("g");
@@ -48,8 +48,7 @@ fn a_console_without_its_database_can_still_be_left() {
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 1");
-    desk.terminal.keys("n");
-    desk.terminal.wait_text("There are no tasks yet");
+    desk.begin_empty();
     server.stop();
     desk.terminal.wait_text("NO ANSWER");
     assert_eq!(desk.quit(), 0);

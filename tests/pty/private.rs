@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::desk::{Desk, taskdeck, wait_until};
+use crate::desk::{Desk, rows_with, taskdeck, wait_until};
 use crate::process::Process;
 
 /// A folder that the server's account can reach; whatever runs or stands in it is destroyed at the end.
@@ -69,14 +69,13 @@ fn the_first_console_makes_the_server_the_second_shares_it_and_the_last_one_out_
     first.start("--workers 1");
     first.terminal.wait_text("y submit the samples");
     first.terminal.keys("y");
-    first.terminal.wait_for("samples", |screen| screen.matches("SUCCEEDED").count() == 5);
+    first.terminal.wait_for("samples", |screen| rows_with(screen, "SUCCEEDED") == 5);
     first.terminal.wait_text("private server");
     let server = folder.server();
 
     let mut second = folder.desk();
     second.start("--workers 1");
-    let screen =
-        second.terminal.wait_for("the same tasks", |screen| screen.matches("SUCCEEDED").count() == 5);
+    let screen = second.terminal.wait_for("the same tasks", |screen| rows_with(screen, "SUCCEEDED") == 5);
     assert!(!screen.contains("A new database"), "{screen}");
     assert_eq!(folder.server().pid, server.pid, "one server");
 
@@ -84,7 +83,7 @@ fn the_first_console_makes_the_server_the_second_shares_it_and_the_last_one_out_
     assert!(first.terminal.screen().contains("private"), "announced:\n{}", first.terminal.screen());
     // The second goes on to work.
     folder.command(&["submit", "for the one that stays"]);
-    second.terminal.wait_for("its task", |screen| screen.matches("SUCCEEDED").count() == 6);
+    second.terminal.wait_for("its task", |screen| rows_with(screen, "SUCCEEDED") == 6);
     assert_eq!(folder.server().pid, server.pid, "it lives");
     assert_eq!(second.quit(), 0);
     server.wait_gone();
@@ -94,7 +93,7 @@ fn the_first_console_makes_the_server_the_second_shares_it_and_the_last_one_out_
     // What was submitted is there again at the next start, and no samples are offered.
     let mut third = folder.desk();
     third.start("--workers 0");
-    third.terminal.wait_for("the old tasks", |screen| screen.matches("SUCCEEDED").count() == 6);
+    third.terminal.wait_for("the old tasks", |screen| rows_with(screen, "SUCCEEDED") == 6);
     assert_eq!(third.quit(), 0);
 }
 
@@ -137,8 +136,7 @@ fn a_killed_console_leaves_a_server_that_the_next_adopts() {
     let folder = Folder::new();
     let mut desk = folder.desk();
     let process = desk.start("--workers 1 --lease 2s");
-    desk.terminal.wait_text("A new database");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let server = folder.server();
     process.signal(Signal::KILL);
     process.wait_gone();

@@ -12,7 +12,7 @@ use crate::support::empty_database;
 fn busy(delay: &str, more: &str) -> (Desk, Process, i64) {
     let mut desk = Desk::open(&empty_database());
     let process = desk.start(&format!("--workers 1 --work-delay {delay} {more}"));
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["takes its time"]);
     desk.wait_line(id, &["RUNNING", "here/"]);
     (desk, process, id)
@@ -94,7 +94,7 @@ fn sigterm_while_it_starts_leaves_the_terminal_as_it_was() {
     let mut desk = Desk::open(&empty_database());
     // The first start makes the schema; the others find it and are signalled ever later on their way.
     desk.start("--workers 1");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     assert_eq!(desk.quit(), 0);
     let shell = desk.terminal.shell();
     let mut ends = [0, 0];

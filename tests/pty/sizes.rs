@@ -7,7 +7,7 @@ use crate::support::empty_database;
 fn every_size_draws_something_and_the_largest_draws_all_again() {
     let mut desk = Desk::sized(200, 60, Some(&empty_database()), &[]);
     let process = desk.start("--workers 1");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["hello world"]);
     desk.wait_line(id, &["SUCCEEDED"]);
     desk.terminal.keys("g");
@@ -52,7 +52,7 @@ fn every_size_draws_something_and_the_largest_draws_all_again() {
 fn no_color_sends_no_colour_and_still_shows_the_cursor() {
     let mut desk = Desk::sized(120, 40, Some(&empty_database()), &[("NO_COLOR", "1")]);
     desk.start("--workers 1");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["hello world"]);
     desk.submit(&["--hold", "held"]);
     desk.wait_line(id, &["SUCCEEDED"]);

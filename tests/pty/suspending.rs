@@ -10,7 +10,7 @@ use crate::support::empty_database;
 fn calm() -> (Desk, Process) {
     let mut desk = Desk::open(&empty_database());
     let process = desk.start("--workers 1");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["hello world"]);
     desk.wait_line(id, &["SUCCEEDED", "hello world"]);
     (desk, process)

@@ -12,7 +12,7 @@ fn paste(text: &str) -> String {
 fn a_paste_in_the_list_runs_no_key() {
     let mut desk = Desk::open(&empty_database());
     desk.start("--workers 0");
-    desk.terminal.keys("n");
+    desk.begin_empty();
     let id = desk.submit(&["waits for workers"]);
     desk.wait_line(id, &["QUEUED"]);
     desk.terminal.keys("g");
@@ -28,8 +28,7 @@ fn a_paste_in_the_list_runs_no_key() {
 fn a_paste_in_the_editor_is_text_and_submits_nothing() {
     let mut desk = Desk::open(&empty_database());
     desk.start("--workers 0");
-    desk.terminal.keys("n");
-    desk.terminal.wait_text("There are no tasks yet");
+    desk.begin_empty();
     desk.terminal.keys("n");
     desk.terminal.wait_text("New task");
     desk.terminal.keys(&paste("first line\nq\ny\r\nlast line"));
@@ -52,8 +51,7 @@ fn a_text_survives_a_failed_submit_and_goes_in_once_the_database_is_back() {
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 0");
-    desk.terminal.keys("n");
-    desk.terminal.wait_text("There are no tasks yet");
+    desk.begin_empty();
     desk.terminal.keys("n");
     desk.terminal.wait_text("New task");
     desk.terminal.keys("written with care");
@@ -84,8 +82,7 @@ fn a_text_survives_a_failed_submit_and_goes_in_once_the_database_is_back() {
 fn an_unsent_text_is_asked_about_before_the_end() {
     let mut desk = Desk::open(&empty_database());
     desk.start("--workers 0");
-    desk.terminal.keys("n");
-    desk.terminal.wait_text("There are no tasks yet");
+    desk.begin_empty();
     desk.terminal.keys("n");
     desk.terminal.wait_text("New task");
     desk.terminal.keys("half a thought\u{1b}");
