@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use crate::desk::{Desk, wait_until};
+use crate::desk::{Desk, dialog, wait_until};
 use crate::support::empty_database;
 
 /// A console that only watches, its cursor on the one task that waits.
@@ -23,7 +23,7 @@ fn a_row_that_moved_on_while_the_question_stands_is_not_sent() {
     desk.terminal.wait_text("will be CANCELED at once");
     let output = desk.taskdeck(&["cancel", "--operator", "bob", &id.to_string()]);
     assert!(output.status.success(), "{output:?}");
-    desk.terminal.wait_text("moved on since you saw it (v0 \u{2192} v1, now CANCELED): look again");
+    desk.wait_dialog("moved on since you saw it (v0 \u{2192} v1, now CANCELED): look again");
     desk.terminal.keys("y");
     desk.terminal.wait_text("nothing was sent");
     desk.terminal.keys("n");
@@ -63,6 +63,7 @@ fn a_row_that_moved_on_after_the_answer_is_a_conflict_that_names_the_winner() {
     });
     bob.send("COMMIT;");
     let screen = desk.terminal.wait_text("Nothing was changed");
+    let said = dialog(&screen);
     for text in [
         format!("You asked to cancel {id} as you saw it: v0."),
         "bob canceled it".to_owned(),
@@ -70,7 +71,7 @@ fn a_row_that_moved_on_after_the_answer_is_a_conflict_that_names_the_winner() {
         "It is now CANCELED, v1.".to_owned(),
         "r requeue it as v1".to_owned(),
     ] {
-        assert!(screen.contains(&text), "{text} in\n{screen}");
+        assert!(said.contains(&text), "{text} in\n{screen}");
     }
     // Deciding again is a decision of its own, about the row as it is now, with a question of its own.
     desk.terminal.keys("r");

@@ -89,8 +89,10 @@ impl Desk {
         });
         assert_eq!(modes(), (false, false, false), "alternate screen, hidden cursor, bracketed paste");
         let home = self.home.path().to_owned();
-        self.terminal.line(&format!("echo code=$?=; stty -a >{}/after", home.display()));
-        let answered = |screen: &str| code(screen).is_some() && screen.trim_end().ends_with("shell>");
+        // Each time another word, as the answer of the time before may still stand there.
+        let word = format!("code{}=", support::unique());
+        self.terminal.line(&format!("echo {word}$?=; stty -a >{}/after", home.display()));
+        let answered = |screen: &str| code(screen, &word).is_some() && screen.trim_end().ends_with("shell>");
         let screen = self.terminal.wait_for("the exit code", answered);
         let [before, after] = ["before", "after"].map(|name| {
             let settings = fs::read_to_string(home.join(name)).expect("the terminal's settings");
@@ -99,7 +101,7 @@ impl Desk {
         });
         assert!(!before.is_empty(), "stty said something");
         assert_eq!(after, before, "the settings of the terminal");
-        code(&screen).expect("an exit code")
+        code(&screen, &word).expect("an exit code")
     }
 
     /// `q` with nothing in flight; the exit code.
@@ -144,6 +146,11 @@ impl Desk {
         self.psql(&format!("SELECT status, cancel_requested, version FROM taskdeck.tasks WHERE id = {id}"))
     }
 
+    /// Waits until the dialog over the screen says `text`.
+    pub(crate) fn wait_dialog(&mut self, text: &str) -> String {
+        self.terminal.wait_for(text, |screen| dialog(screen).contains(text))
+    }
+
     /// Waits until a task's row is as `wanted`.
     pub(crate) fn wait_row(&self, id: i64, wanted: impl Fn(&str) -> bool) -> String {
         wait_until(&format!("another row of task {id}"), || Some(self.row(id)).filter(|row| wanted(row)))
@@ -169,6 +176,16 @@ pub(crate) fn taskdeck(variables: &[(&str, &str)], arguments: &[&str]) -> Output
         .stdin(Stdio::null())
         .output()
         .expect("run the program")
+}
+
+/// What the dialog over the screen says, as one line: its text is wrapped.
+pub(crate) fn dialog(screen: &str) -> String {
+    let inside = screen.lines().filter_map(|line| {
+        let mut parts = line.split('\u{2502}');
+        let (_, inside, _) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(inside.trim())
+    });
+    inside.collect::<Vec<_>>().join(" ")
 }
 
 /// How many rows of the list hold a word.
@@ -197,6 +214,6 @@ pub(crate) fn wait_until<T>(what: &str, mut test: impl FnMut() -> Option<T>) -> 
     }
 }
 
-fn code(screen: &str) -> Option<i32> {
-    screen.lines().rev().find_map(|line| line.strip_prefix("code=")?.strip_suffix('=')?.parse().ok())
+fn code(screen: &str, word: &str) -> Option<i32> {
+    screen.lines().find_map(|line| line.strip_prefix(word)?.strip_suffix('=')?.parse().ok())
 }

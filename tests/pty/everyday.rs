@@ -35,7 +35,7 @@ fn a_running_task_is_asked_to_stop_and_is_canceled_only_once_it_has() {
     let id = desk.submit(&["a text that takes its time"]);
     desk.wait_line(id, &["RUNNING"]);
     desk.terminal.keys("gc");
-    desk.terminal.wait_text("will be asked to stop; stays RUNNING until its analyser has returned");
+    desk.wait_dialog("will be asked to stop; stays RUNNING until its analyser has returned");
     desk.terminal.keys("y");
     desk.wait_line(id, &["RUNNING", "canceling"]);
     assert!(desk.row(id).starts_with("RUNNING|t|"), "{}", desk.row(id));

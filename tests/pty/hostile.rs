@@ -54,11 +54,9 @@ fn hostile_texts_stay_texts_in_every_field_and_on_every_screen() {
             screen.contains(&format!("Task {id} ")) && screen.contains("Timeline")
         });
         desk.terminal.keys("\r");
-        desk.terminal.keys("\r");
         desk.terminal.wait_text(&format!("Input of task {id}"));
         desk.terminal.keys("\u{1b}");
         desk.terminal.wait_for("the closed input", |screen| !screen.contains("Input of task"));
-        desk.terminal.keys("\u{1b}");
     }
     desk.terminal.keys("2");
     let screen = desk

@@ -4,6 +4,7 @@
 //! shell that gets its terminal back.
 
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 #[path = "../support/terminal.rs"]
 mod terminal;

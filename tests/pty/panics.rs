@@ -150,7 +150,7 @@ fn a_panic_of_a_worker_fails_that_attempt_and_the_console_lives_on() {
     let (mut desk, process) = start();
     let mark = desk.terminal.mark();
     let last = desk.submit(&["--max-attempts", "1", BREAKS_WORKER]);
-    desk.wait_line(last, &["FAILED", "the analyser panicke"]);
+    desk.wait_line(last, &["FAILED", "the analys"]);
     let first = desk.submit(&["--max-attempts", "2", BREAKS_WORKER]);
     desk.wait_line(first, &["QUEUED", "retry"]);
     let strays = desk.submit(&[BREAKS_OTHERS]);

@@ -37,9 +37,9 @@ fn ctrl_z_gives_the_shell_its_terminal_and_fg_redraws_everything() {
         assert!(!screen.contains("something else"), "{screen}");
         // Keys go to the console again.
         desk.terminal.keys("?");
-        desk.terminal.wait_text("Help: Tasks");
+        desk.terminal.wait_text("On every screen");
         desk.terminal.keys("\u{1b}");
-        desk.terminal.wait_for("the closed help", |screen| !screen.contains("Help: Tasks"));
+        desk.terminal.wait_for("the closed help", |screen| !screen.contains("On every screen"));
     }
     assert_eq!(desk.quit(), 0);
 }
@@ -62,9 +62,9 @@ fn a_stop_from_outside_and_a_continue_redraw_everything() {
     let modes = desk.terminal.modes();
     assert_eq!(modes, (true, true, true), "alternate screen, hidden cursor, bracketed paste");
     desk.terminal.keys("?");
-    desk.terminal.wait_text("Help: Tasks");
+    desk.terminal.wait_text("On every screen");
     desk.terminal.keys("\u{1b}");
-    desk.terminal.wait_for("the closed help", |screen| !screen.contains("Help: Tasks"));
+    desk.terminal.wait_for("the closed help", |screen| !screen.contains("On every screen"));
     assert_eq!(desk.quit(), 0);
 }
 

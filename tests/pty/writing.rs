@@ -59,7 +59,7 @@ fn a_text_survives_a_failed_submit_and_goes_in_once_the_database_is_back() {
     server.stop();
     desk.terminal.wait_text("NO ANSWER");
     desk.terminal.keys("\u{13}");
-    let screen = desk.terminal.wait_for("the refusal", |screen| screen.contains("not sent"));
+    let screen = desk.wait_dialog("nothing was changed");
     assert!(screen.contains("written with care"), "{screen}");
     // Also closing the editor loses nothing.
     desk.terminal.keys("\u{1b}");
@@ -85,8 +85,10 @@ fn an_unsent_text_is_asked_about_before_the_end() {
     desk.begin_empty();
     desk.terminal.keys("n");
     desk.terminal.wait_text("New task");
-    desk.terminal.keys("half a thought\u{1b}");
-    desk.terminal.wait_text("the text is kept");
+    desk.terminal.keys("half a thought");
+    desk.terminal.wait_text("half a thought");
+    desk.terminal.keys("\u{1b}");
+    desk.terminal.wait_for("the closed editor", |screen| !screen.contains("New task"));
     desk.terminal.keys("q");
     desk.terminal.wait_text("A text was not submitted");
     desk.terminal.keys("n");
