@@ -107,6 +107,14 @@ impl Desk {
     /// `q` with nothing in flight; the exit code.
     pub(crate) fn quit(&mut self) -> i32 {
         self.terminal.keys("q");
+        // What has just ended in the database may still be in flight for the console, which then asks how.
+        let modes = self.terminal.modes_of();
+        let screen = self.terminal.wait_for("an end or a question", |screen| {
+            !modes().0 || screen.contains("drain: claim nothing more") || screen.contains("draining")
+        });
+        if screen.contains("drain: claim nothing more") {
+            self.terminal.keys("d");
+        }
         self.back_in_shell()
     }
 

@@ -58,7 +58,9 @@ fn no_color_sends_no_colour_and_still_shows_the_cursor() {
     desk.wait_line(id, &["SUCCEEDED"]);
     desk.terminal.keys("g?");
     desk.terminal.wait_text("On every screen");
-    desk.terminal.keys("\u{1b}2");
+    desk.terminal.keys("\u{1b}");
+    desk.wait_line(id, &["SUCCEEDED"]);
+    desk.terminal.keys("2");
     desk.terminal.wait_text("INSTANCE");
     desk.terminal.keys("1");
     desk.wait_line(id, &["SUCCEEDED"]);

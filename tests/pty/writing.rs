@@ -59,7 +59,7 @@ fn a_text_survives_a_failed_submit_and_goes_in_once_the_database_is_back() {
     server.stop();
     desk.terminal.wait_text("NO ANSWER");
     desk.terminal.keys("\u{13}");
-    let screen = desk.wait_dialog("nothing was changed");
+    let screen = desk.wait_dialog("not submitted, database unavailable, the text is kept");
     assert!(screen.contains("written with care"), "{screen}");
     // Also closing the editor loses nothing.
     desk.terminal.keys("\u{1b}");
