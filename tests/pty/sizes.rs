@@ -82,7 +82,7 @@ fn no_color_sends_no_colour_and_still_shows_the_cursor() {
     desk.start("--workers 1");
     desk.wait_line(id, &["SUCCEEDED"]);
     let coloured = graphics(&desk.terminal.bytes_since(mark)).iter().any(|sequence| {
-        sequence.split([';', ':']).any(|number| matches!(number.parse(), Ok(30_u8..38 | 90..98)))
+        sequence.split([';', ':']).any(|number| matches!(number.parse(), Ok(30_u8..=38 | 90..98)))
     });
     assert!(coloured, "colours without NO_COLOR");
     assert_eq!(desk.quit(), 0);
