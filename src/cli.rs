@@ -2,7 +2,7 @@
 //!
 //! Invariants: one JSON document or one text on standard output, everything else on standard error; the exit code
 //! is one of [`Exit`]; every field that was not written here passes [`crate::domain::text::visible`] or the
-//! escaping of [`json`] before it is printed; no password is ever printed.
+//! escaping of `json` before it is printed; no password is ever printed.
 //!
 //! For `main.rs` alone. Commands use `db` and `domain`, never the console's floors.
 

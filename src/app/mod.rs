@@ -1,7 +1,7 @@
 //! The console without a terminal: what it knows ([`State`]), what happens to it ([`Message`]), what it wants
 //! done ([`Effect`]).
 //!
-//! Invariant: [`update`] is pure. It reads no clock (time comes in with each message), does no I/O and cannot
+//! Invariant: [`update()`] is pure. It reads no clock (time comes in with each message), does no I/O and cannot
 //! fail; the same messages at the same times give the same state and effects. The `ui` floor draws the state
 //! and decides nothing; the root runs the effects and sends their answers back as messages. May use `domain`
 //! only.

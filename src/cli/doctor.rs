@@ -152,8 +152,8 @@ async fn delivery(db: &Db) -> Check {
         Ok(listener) => listener,
         Err(error) => return Check::unanswered("notifications", &error),
     };
-    db.wake().await;
     let started = Instant::now();
+    db.wake().await;
     match listener.wait(DELIVERY).await {
         Ok(Wake::Notified) => checks::delivered(started.elapsed()),
         Ok(Wake::TimedOut) => checks::undelivered(DELIVERY),

@@ -180,28 +180,19 @@ async fn denied(db: &Db) -> Denied {
     Denied { operate: lacks(NeededTo::Operate), work: lacks(NeededTo::Work) }
 }
 
-/// The theme that is named; `auto` is the one for the terminal's background, as far as it says what that is.
+/// The theme that is named, or that stands in the file that is named.
 fn theme(name: &str) -> Result<ui::Theme, Failure> {
-    if process_env("NO_COLOR").is_some_and(|value| !value.is_empty()) {
-        return Ok(ui::Theme::plain());
-    }
-    match name {
-        "auto" => Ok(match process_env("COLORFGBG").as_deref().and_then(|pair| pair.rsplit(';').next()) {
-            // The background's number: 7 and 9 to 15 are the light ones.
-            Some("7" | "9" | "10" | "11" | "12" | "13" | "14" | "15") => ui::Theme::light(),
-            _ => ui::Theme::dark(),
-        }),
-        "dark" => Ok(ui::Theme::dark()),
-        "light" => Ok(ui::Theme::light()),
-        "plain" => Ok(ui::Theme::plain()),
-        path => {
-            let refuse = |problem: String| {
-                Failure::new(Exit::Usage, "config", format!("theme {path}: {problem}"))
-                    .hint("use auto, dark, light, plain, or the path of a theme file (assets/themes has two)")
-            };
-            let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-            text.parse().map_err(|error: ui::ThemeError| refuse(error.to_string()))
+    let refuse = |problem: String| {
+        Failure::new(Exit::Usage, "config", format!("theme: {problem}"))
+            .hint("use auto, dark, light, plain, or the path of a theme file (assets/themes has two)")
+    };
+    match ui::Theme::of_environment(name, process_env) {
+        Err(ui::ThemeError::Name { name: path }) => {
+            let text = std::fs::read_to_string(&path).map_err(|error| refuse(format!("{path}: {error}")))?;
+            let theme = text.parse().map_err(|error: ui::ThemeError| refuse(format!("{path}: {error}")))?;
+            Ok(ui::Theme::under_no_color(theme, process_env))
         }
+        other => other.map_err(|error| refuse(error.to_string())),
     }
 }
 

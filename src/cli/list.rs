@@ -132,7 +132,7 @@ fn table(page: &Page, ellipsis: &str) -> Table {
     for row in &page.rows {
         match row {
             Listed::Task(task) => {
-                table.push_coloured(fields(task, page.read_at, ellipsis), 1, colour(task.status))
+                table.push_coloured(fields(task, page.read_at, ellipsis), 1, colour(task.status));
             }
             Listed::Bad { id, .. } => {
                 let mut fields = vec![id.to_string()];

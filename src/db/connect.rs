@@ -37,7 +37,9 @@ pub enum Access {
 #[derive(Clone)]
 pub(crate) struct Connector {
     info: Arc<ConnInfo>,
-    /// With this program's session parameters.
+    /// As the settings say, with this program's name.
+    plain: Config,
+    /// With this program's session parameters too.
     config: Config,
     tls: TlsConnector,
     access: Access,
@@ -71,13 +73,14 @@ impl Connector {
         plans: Plans,
         access: Access,
     ) -> Self {
-        let mut config = info.config().clone();
-        if config.get_application_name().is_none() {
-            config.application_name(application);
+        let mut plain = info.config().clone();
+        if plain.get_application_name().is_none() {
+            plain.application_name(application);
         }
+        let mut config = plain.clone();
         let own = info.config().get_options().unwrap_or_default();
         config.options(format!("{own} {}", session_parameters(limits, plans, access)).trim());
-        Self { info: Arc::clone(info), config, tls, access, shared: Arc::default() }
+        Self { info: Arc::clone(info), plain, config, tls, access, shared: Arc::default() }
     }
 
     /// Another connector that learns with this one.
@@ -111,12 +114,14 @@ impl Connector {
         self.shared.pooler.load(Ordering::Relaxed)
     }
 
+    /// Learns that what was asked for at a session's start did not arrive.
+    pub(crate) fn mark_behind_pooler(&self) {
+        self.shared.pooler.store(true, Ordering::Relaxed);
+    }
+
     /// The configuration for the next connection.
     fn current(&self) -> Config {
-        let mut config = self.config.clone();
-        if self.behind_pooler() {
-            config.options(self.info.config().get_options().unwrap_or_default());
-        }
+        let mut config = if self.behind_pooler() { self.plain.clone() } else { self.config.clone() };
         if self.shared.not_writable.load(Ordering::Relaxed) && config.get_hosts().len() > 1 {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
@@ -127,7 +132,7 @@ impl Connector {
     pub(crate) async fn open(&self) -> Result<(Client, Connection), Error> {
         match self.current().connect(self.tls.clone()).await {
             Err(error) if !self.behind_pooler() && refuses_parameters(&error) => {
-                self.shared.pooler.store(true, Ordering::Relaxed);
+                self.mark_behind_pooler();
                 self.current().connect(self.tls.clone()).await
             }
             other => other,

@@ -112,8 +112,23 @@ impl Db {
                 limits: limits.clone(),
             }),
         };
-        drop(db.inner.operator.acquire().await?);
+        db.look_for_pooler().await?;
         Ok(db)
+    }
+
+    /// Some poolers refuse this program's session parameters, which making a connection notices; others swallow
+    /// them, which only asking tells.
+    async fn look_for_pooler(&self) -> Result<(), DbError> {
+        let rows = self.inner.operator.query(sql::SESSION_DEADLINE, &[]).await?;
+        let asked = i64::try_from(self.inner.limits.statement.as_millis()).unwrap_or(i64::MAX);
+        let in_force = rows
+            .first()
+            .map(|row| row::get::<i64>(row, "statement_timeout_ms", "the session"))
+            .transpose()?;
+        if in_force != Some(asked) {
+            self.inner.listener.mark_behind_pooler();
+        }
+        Ok(())
     }
 
     /// The schema that the tables are in.

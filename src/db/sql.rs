@@ -105,6 +105,8 @@ statements! {
     HEALTH = Read "health";
     /// See `lock_waits.sql`.
     LOCK_WAITS = Read "lock_waits";
+    /// See `session_deadline.sql`.
+    SESSION_DEADLINE = Read "session_deadline";
     /// See `schema_version.sql`.
     SCHEMA_VERSION = Read "schema_version";
     /// See `privileges.sql`.

@@ -93,7 +93,7 @@ pub struct Theme {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThemeError {
     /// A name that no theme has.
-    #[error("`{name}` is not a theme; the themes are auto, dark, light and none")]
+    #[error("`{name}` is not a theme; the themes are auto, dark, light and plain")]
     Name {
         /// The name.
         name: String,
@@ -146,7 +146,7 @@ impl Theme {
         Self::default()
     }
 
-    /// The theme that suits this environment; `wanted` is `dark`, `light`, `none` or `auto`, and `get` reads an
+    /// The theme that suits this environment; `wanted` is `dark`, `light`, `plain` or `auto`, and `get` reads an
     /// environment variable.
     ///
     /// `NO_COLOR` wins over everything (<https://no-color.org>). Most terminals do not tell their background;
@@ -157,14 +157,19 @@ impl Theme {
     pub fn of_environment(wanted: &str, get: impl Fn(&str) -> Option<String>) -> Result<Self, ThemeError> {
         let background = || get("COLORFGBG")?.rsplit(';').next()?.parse::<u8>().ok();
         let theme = match wanted {
-            "none" => Self::plain(),
+            "plain" => Self::plain(),
             "light" => Self::light(),
             "auto" if matches!(background(), Some(7 | 9..=15)) => Self::light(),
             "dark" | "auto" => Self::dark(),
             other => return Err(ThemeError::Name { name: other.to_owned() }),
         };
-        let set = |name| get(name).is_some_and(|value| !value.is_empty());
-        Ok(if set("NO_COLOR") { Self::plain() } else { theme })
+        Ok(Self::under_no_color(theme, get))
+    }
+
+    /// `theme`, or no colour at all where `NO_COLOR` is set.
+    pub fn under_no_color(theme: Self, get: impl Fn(&str) -> Option<String>) -> Self {
+        let set = get("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if set { Self::plain() } else { theme }
     }
 
     /// The look of `role`.

@@ -7,7 +7,7 @@
 //!
 //! The parts, each a task of its own that begins again if it panics: one claimer, N slots, three lanes that commit,
 //! the heart, and those that look for cancel requests, dead instances and wake-ups. What they share is the
-//! [`ledger`], a plain value that says of every claim where it stands.
+//! `ledger`, a plain value that says of every claim where it stands.
 
 mod analyser;
 mod backoff;

@@ -16,8 +16,8 @@ fn outcomes(answer: &Value) -> Vec<(i64, &str)> {
 
 #[tokio::test]
 async fn every_decision_takes_effect_and_says_so() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     for _ in 0..2 {
         user.text(0, &["submit", "--hold", "x"]);
     }
@@ -36,15 +36,15 @@ async fn every_decision_takes_effect_and_says_so() {
         "task 1: requeued, now QUEUED (v2 → v3)\ntask 2: requeued, now QUEUED (v1 → v2)\n"
     );
     assert_eq!(
-        test.psql("SELECT string_agg(actor || ' ' || move, ', ' ORDER BY id) FROM taskdeck.events"),
+        db.psql("SELECT string_agg(actor || ' ' || move, ', ' ORDER BY id) FROM taskdeck.events"),
         "tester approve, tester cancel, tester reject, tester requeue, tester requeue"
     );
 }
 
 #[tokio::test]
 async fn the_loser_is_told_who_was_first_and_when() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["submit", "--hold", "x"]);
     user.text(0, &["--operator", "bob", "reject", "1@0", "--reason", "too risky"]);
     let answer = user.json(3, &["--operator", "alice", "approve", "1@0"]);
@@ -62,13 +62,13 @@ async fn the_loser_is_told_who_was_first_and_when() {
     assert_eq!(text, "task 1: it is REJECTED; only SUBMITTED can be approved\nNothing was changed.\n");
     let never = user.text(3, &["requeue", "1@8"]);
     assert!(never.contains("it has version 1, not the one that was named"), "{never}");
-    assert_eq!(test.psql("SELECT version, status FROM taskdeck.tasks"), "1|REJECTED");
+    assert_eq!(db.psql("SELECT version, status FROM taskdeck.tasks"), "1|REJECTED");
 }
 
 #[tokio::test]
 async fn of_several_all_are_changed_or_none() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     for _ in 0..3 {
         user.text(0, &["submit", "--hold", "x"]);
     }
@@ -81,27 +81,27 @@ async fn of_several_all_are_changed_or_none() {
     assert_eq!(missing["outcome"], "not_found");
     assert_eq!(outcomes(&missing), [(1, "not_applied"), (3, "not_applied"), (77, "not_found")]);
     assert_eq!(missing["tasks"][2]["task"], Value::Null);
-    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks WHERE version = 0"), "2");
+    assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks WHERE version = 0"), "2");
     let both = user.json(0, &["approve", "1", "3"]);
     assert_eq!(outcomes(&both), [(1, "committed"), (3, "committed")]);
 }
 
 #[tokio::test]
 async fn another_tenants_row_is_not_found_and_stays_as_it_is() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["--tenant", "acme", "submit", "--hold", "x"]);
     let answer = user.json(4, &["--tenant", "globex", "approve", "1@0"]);
     assert_eq!((&answer["outcome"], &answer["task"]), (&json!("not_found"), &Value::Null));
     let text = user.text(4, &["--tenant", "globex", "approve", "1"]);
     assert_eq!(text, "task 1: there is no such task of tenant globex\nNothing was changed.\n");
-    assert_eq!(test.psql("SELECT version FROM taskdeck.tasks"), "0");
+    assert_eq!(db.psql("SELECT version FROM taskdeck.tasks"), "0");
 }
 
 #[tokio::test]
 async fn a_read_only_session_is_refused_and_the_server_would_refuse_too() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["submit", "--hold", "x"]);
     let answer = user.json(7, &["--read-only", "approve", "1"]);
     assert_eq!(answer["outcome"], "refused");
@@ -110,19 +110,19 @@ async fn a_read_only_session_is_refused_and_the_server_would_refuse_too() {
     assert_eq!(user.json(7, &["--read-only", "migrate"])["error"]["kind"], "refused");
     assert_eq!(user.run(&["--read-only", "--no-ui"]).code, 7);
     user.json(0, &["--read-only", "list"]);
-    assert_eq!(test.psql("SELECT count(*), sum(version) FROM taskdeck.tasks"), "1|0");
+    assert_eq!(db.psql("SELECT count(*), sum(version) FROM taskdeck.tasks"), "1|0");
 }
 
 #[tokio::test]
 async fn a_role_without_the_right_is_refused() {
-    let test = database().await;
+    let db = database().await;
     let viewer = format!("viewer{}", crate::support::unique());
-    test.psql(&format!(
+    db.psql(&format!(
         "CREATE ROLE {viewer} LOGIN; GRANT USAGE ON SCHEMA taskdeck TO {viewer}; \
          GRANT SELECT ON ALL TABLES IN SCHEMA taskdeck TO {viewer}"
     ));
-    User::of(&test.url).text(0, &["submit", "--hold", "x"]);
-    let user = User::of(&test.url.replace("tester@", &format!("{viewer}@")));
+    User::of(&db.url).text(0, &["submit", "--hold", "x"]);
+    let user = User::of(&db.url.replace("tester@", &format!("{viewer}@")));
     user.json(0, &["list"]);
     let answer = user.json(7, &["approve", "1"]);
     assert_eq!((&answer["outcome"], &answer["task"]), (&json!("refused"), &Value::Null));

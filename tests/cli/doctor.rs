@@ -11,8 +11,8 @@ fn level<'a>(answer: &'a Value, name: &str) -> Option<&'a str> {
 
 #[tokio::test]
 async fn a_good_database_is_told_to_be_good() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let answer = user.json(0, &["doctor"]);
     for name in [
         "connect",
@@ -53,12 +53,12 @@ async fn a_missing_schema_fails_with_what_to_do() {
 
 #[tokio::test]
 async fn what_is_ill_is_a_warning_with_a_cure() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["submit", "x"]);
     let answer = user.json(0, &["--read-only", "doctor"]);
     assert_eq!(level(&answer, "writable"), Some("ok"), "it was asked for");
-    test.psql("DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END$$");
+    db.psql("DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END$$");
     let answer = user.json(0, &["doctor"]);
     assert_eq!(level(&answer, "writable"), Some("warn"), "{answer}");
 }

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::runner::{User, wait};
+use crate::runner::{User, numbered, wait};
 use crate::support::{Server, database, empty_database, free_port, psql};
 
 /// Every command that opens the database.
@@ -142,9 +142,9 @@ fn the_console_needs_a_terminal() {
 
 #[tokio::test]
 async fn a_reader_that_went_away_is_no_panic() {
-    let test = database().await;
-    let user = User::of(&test.url);
-    let lines: String = (0..2_000).map(|n| format!("a line of some length, number {n}\n")).collect();
+    let db = database().await;
+    let user = User::of(&db.url);
+    let lines = numbered("a line of some length, number", 1..=2_000);
     assert_eq!(user.run_with(&["submit", "--lines", "-"], lines.as_bytes()).code, 0);
     for args in [
         &["list", "--limit", "2000"][..],

@@ -9,12 +9,12 @@ const HOSTILE: &str =
 
 #[tokio::test]
 async fn hostile_text_is_visible_and_never_active() {
-    let test = database().await;
-    let user = User::of(&test.url).with("TASKDECK_OPERATOR", "mal\u{202e}lory");
+    let db = database().await;
+    let user = User::of(&db.url).with("TASKDECK_OPERATOR", "mal\u{202e}lory");
     assert_eq!(user.run_with(&["submit", "--hold", "-"], HOSTILE.as_bytes()).code, 0);
     user.run(&["reject", "1", "--reason", HOSTILE]).assert_harmless();
     // What an analyser or another program may have written.
-    test.psql(
+    db.psql(
         "UPDATE taskdeck.tasks SET error = E'\\x1b[31mboo\\u009b2J', tenant = E'\\u202ex', queue = E'\\x1b]0;x\\x07'; \
          INSERT INTO taskdeck.instances (id, host, pid, version, kind, operator, queues, slots, state, lease_until) \
          VALUES (gen_random_uuid(), E'h\\x1b[2J', 1, E'v\\u202e', E'\\x07', E'\\u009b', ARRAY[E'q\\x1b'], 1, 'working', \

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::runner::User;
+use crate::runner::{User, numbered};
 use crate::support::database;
 
 fn ids(answer: &Value) -> Vec<i64> {
@@ -11,9 +11,9 @@ fn ids(answer: &Value) -> Vec<i64> {
 
 #[tokio::test]
 async fn pages_filters_and_searches() {
-    let test = database().await;
-    let user = User::of(&test.url);
-    let file = user.file("lines", (1..=5).map(|n| format!("text {n}\n")).collect::<String>());
+    let db = database().await;
+    let user = User::of(&db.url);
+    let file = user.file("lines", numbered("text", 1..=5));
     user.text(0, &["submit", "--lines", file.to_str().expect("UTF-8")]);
     user.text(0, &["--tenant", "acme", "submit", "--hold", "--queue", "mail", "Needle in TENANT acme"]);
     let first = user.json(0, &["list", "--limit", "2"]);
@@ -37,8 +37,8 @@ async fn pages_filters_and_searches() {
 
 #[tokio::test]
 async fn json_holds_the_whole_text_however_long() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let long = "word ".repeat(2_000);
     assert_eq!(user.run_with(&["submit", "-"], long.as_bytes()).code, 0);
     assert_eq!(user.json(0, &["list"])["tasks"][0]["input"], long);
@@ -48,11 +48,11 @@ async fn json_holds_the_whole_text_however_long() {
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_is_told_and_the_others_are_printed() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["submit", "good"]);
     user.text(0, &["submit", "bad"]);
-    test.psql("ALTER TABLE taskdeck.tasks ALTER priority DROP NOT NULL; UPDATE taskdeck.tasks SET priority = NULL WHERE id = 2");
+    db.psql("ALTER TABLE taskdeck.tasks ALTER priority DROP NOT NULL; UPDATE taskdeck.tasks SET priority = NULL WHERE id = 2");
     let answer = user.json(1, &["list"]);
     assert_eq!(ids(&answer), [1]);
     assert_eq!(answer["unreadable"][0]["id"], 2);
@@ -66,8 +66,8 @@ async fn a_row_that_cannot_be_read_is_told_and_the_others_are_printed() {
 
 #[tokio::test]
 async fn show_tells_the_row_its_history_and_its_text() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["submit", "--hold", "first line\nsecond line"]);
     user.text(0, &["--operator", "alice", "reject", "1", "--reason", "too long"]);
     user.text(0, &["--operator", "bob", "requeue", "1@1"]);
@@ -93,8 +93,8 @@ async fn show_tells_the_row_its_history_and_its_text() {
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found_and_another_tenants_neither() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["--tenant", "acme", "submit", "x"]);
     assert_eq!(user.json(4, &["show", "99"])["error"]["kind"], "not_found");
     let other = user.json(4, &["--tenant", "globex", "show", "1"]);

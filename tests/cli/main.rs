@@ -1,6 +1,7 @@
 //! The built program against a real server: every command's text, JSON and exit code.
 
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
 mod config;

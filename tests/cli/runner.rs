@@ -1,6 +1,7 @@
 //! Runs the program with an environment of its own and nothing of the user's.
 
 use std::io::{Read as _, Write as _};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -151,4 +152,9 @@ pub(crate) fn eventually(what: &str, mut test: impl FnMut() -> bool) {
         assert!(started.elapsed() < PATIENCE, "waited in vain for: {what}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+}
+
+/// A file's content: `word` and a number, a line each.
+pub(crate) fn numbered(word: &str, numbers: RangeInclusive<u32>) -> String {
+    numbers.flat_map(|number| [word.to_owned(), format!(" {number}\n")]).collect()
 }

@@ -7,8 +7,8 @@ use crate::support::{database, empty_database};
 
 #[tokio::test]
 async fn status_tells_all_in_one_look() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["submit", "x"]);
     user.text(0, &["submit", "--hold", "y"]);
     user.text(0, &["--tenant", "acme", "submit", "z"]);
@@ -33,8 +33,8 @@ async fn status_tells_all_in_one_look() {
 
 #[tokio::test]
 async fn instances_are_listed_also_when_there_are_none() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     assert_eq!(user.json(0, &["instances"]), json!({"instances": []}));
     assert!(user.text(0, &["instances"]).starts_with("no instance runs"));
 }

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::runner::User;
+use crate::runner::{User, numbered};
 use crate::support::database;
 
 #[tokio::test]
 async fn a_text_is_submitted_and_answered_with_the_whole_task() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let answer = user.json(0, &["submit", "hello", "wide", "world"]);
     assert_eq!(answer["created"], true);
     let task = &answer["task"];
@@ -49,8 +49,8 @@ async fn a_text_is_submitted_and_answered_with_the_whole_task() {
 
 #[tokio::test]
 async fn every_flag_reaches_the_row() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let answer = user.json(
         0,
         &[
@@ -74,14 +74,14 @@ async fn every_flag_reaches_the_row() {
     assert_eq!((&task["tenant"], &task["queue"]), (&json!("acme"), &json!("mail")));
     assert_eq!((&task["priority"], &task["max_attempts"]), (&json!(-7), &json!(9)));
     let later = "SELECT scheduled_at - created_at = interval '1 hour' FROM taskdeck.tasks";
-    assert_eq!(test.psql(later), "t");
+    assert_eq!(db.psql(later), "t");
     assert!(user.text(0, &["submit", "--hold", "y"]).contains("waits for approval"));
 }
 
 #[tokio::test]
 async fn a_text_comes_from_standard_input_or_a_file_unchanged() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let text = "two\r\nlines, 语言\n";
     let run = user.run_with(&["--output", "json", "submit", "-"], text.as_bytes());
     assert_eq!(run.json()["task"]["input"], text);
@@ -120,8 +120,8 @@ async fn bad_input_is_refused_before_the_database_is_asked() {
 
 #[tokio::test]
 async fn the_same_key_never_makes_a_second_task() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let first = user.json(0, &["submit", "--key", "invoice-7", "x"]);
     let second = user.json(0, &["submit", "--key", "invoice-7", "x"]);
     assert_eq!((&first["created"], &second["created"]), (&json!(true), &json!(false)));
@@ -129,17 +129,15 @@ async fn the_same_key_never_makes_a_second_task() {
     let other = user.text(0, &["submit", "--key", "invoice-7", "y"]);
     assert!(other.contains("submitted before") && other.contains("with another text"), "{other}");
     assert_eq!(user.json(0, &["--tenant", "b", "submit", "--key", "invoice-7", "x"])["created"], true);
-    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks"), "2");
+    assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks"), "2");
 }
 
 #[tokio::test]
 async fn a_file_makes_a_task_a_line_and_names_the_lines_it_refuses() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let mut bytes = b"one\r\ntwo\n\nfour\nnul\0here\n\xff\xfe\n".to_vec();
-    for line in 7..=1_300 {
-        bytes.extend_from_slice(format!("line {line}\n").as_bytes());
-    }
+    bytes.extend(numbered("line", 7..=1_300).into_bytes());
     let file = user.file("lines", &bytes);
     let path = file.to_str().expect("UTF-8");
     let answer = user.json(2, &["submit", "--queue", "bulk", "--lines", path]);
@@ -154,11 +152,8 @@ async fn a_file_makes_a_task_a_line_and_names_the_lines_it_refuses() {
     let lines: Vec<i64> = refused.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [3, 5, 6]);
     assert!(refused[0].1.contains("empty") && refused[1].1.contains("NUL") && refused[2].1.contains("UTF-8"));
-    assert_eq!(
-        test.psql("SELECT input FROM taskdeck.task_inputs WHERE id IN (1, 3) ORDER BY id"),
-        "one\nfour"
-    );
-    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks WHERE queue = 'bulk'"), "1297");
+    assert_eq!(db.psql("SELECT input FROM taskdeck.task_inputs WHERE id IN (1, 3) ORDER BY id"), "one\nfour");
+    assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks WHERE queue = 'bulk'"), "1297");
     let run = user.run_with(&["submit", "--lines", "-"], b"a\n\nb");
     assert_eq!((run.code, run.out.as_str()), (2, "submitted 2 (tasks 1298 to 1299), refused 1\n"));
     assert_eq!(run.err, "line 2: text: is empty\n");
@@ -169,16 +164,16 @@ async fn a_file_makes_a_task_a_line_and_names_the_lines_it_refuses() {
 
 #[tokio::test]
 async fn a_file_that_the_database_stops_half_way_is_told_to_the_line() {
-    let test = database().await;
-    let user = User::of(&test.url);
-    test.psql("ALTER TABLE taskdeck.task_inputs ADD CHECK (input <> 'line 700')");
-    let file = user.file("lines", (1..=1_200).map(|line| format!("line {line}\n")).collect::<String>());
+    let db = database().await;
+    let user = User::of(&db.url);
+    db.psql("ALTER TABLE taskdeck.task_inputs ADD CHECK (input <> 'line 700')");
+    let file = user.file("lines", numbered("line", 1..=1_200));
     let path = file.to_str().expect("UTF-8");
     let answer = user.json(5, &["submit", "--lines", path]);
     assert_eq!((&answer["submitted"], &answer["last_id"]), (&json!(500), &json!(500)));
     let message = answer["error"]["message"].as_str().expect("a message");
     assert!(message.contains("stopped before line 501"), "{message}");
-    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks"), "500", "what is said is what is there");
+    assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks"), "500", "what is said is what is there");
     let run = user.run(&["submit", "--lines", path]);
     assert_eq!(run.code, 5);
     assert!(run.out.starts_with("submitted 500 ") && run.err.contains("stopped before line 501"), "{run:?}");

@@ -1,10 +1,10 @@
-//! On a terminal: colours unless NO_COLOR, lines no wider than it, a question before what cannot be undone.
+//! On a terminal: colours unless `NO_COLOR`, lines no wider than it, a question before what cannot be undone.
 
 use std::io::{Read as _, Write as _};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
-use crate::runner::{PROGRAM, User};
+use crate::runner::{PROGRAM, User, numbered};
 use crate::support::database;
 
 /// Runs a command on a terminal of 60 columns and returns what it wrote.
@@ -46,8 +46,8 @@ fn converse(user: &User, args: &[&str], more: &[(&str, &str)], typed: &str) -> S
 
 #[tokio::test]
 async fn colours_only_on_a_terminal_and_never_with_no_color() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     user.text(0, &["submit", &"long text ".repeat(15)]);
     let coloured = on_terminal(&user, &["list"], &[]);
     assert!(coloured.contains("\u{1b}[36mQUEUED\u{1b}[0m"), "{coloured:?}");
@@ -62,9 +62,9 @@ async fn colours_only_on_a_terminal_and_never_with_no_color() {
 
 #[tokio::test]
 async fn a_file_of_lines_shows_how_far_it_is() {
-    let test = database().await;
-    let user = User::of(&test.url);
-    let file = user.file("lines", (0..1_500).map(|line| format!("line {line}\n")).collect::<String>());
+    let db = database().await;
+    let user = User::of(&db.url);
+    let file = user.file("lines", numbered("line", 1..=1_500));
     let shown = on_terminal(&user, &["submit", "--lines", file.to_str().expect("UTF-8")], &[]);
     assert!(shown.contains('%') && shown.contains("1,000 submitted"), "{shown:?}");
     assert!(shown.contains("submitted 1,500 (tasks 1 to 1500)"), "{shown:?}");

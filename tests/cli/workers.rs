@@ -36,8 +36,8 @@ impl Drop for Worker {
 
 #[tokio::test]
 async fn waiting_ends_with_the_task() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let worker = Worker::start(&user, &[]);
     let answer = user.json(0, &["submit", "--wait", "hello world"]);
     assert_eq!(answer["task"]["status"], "SUCCEEDED");
@@ -55,8 +55,8 @@ async fn waiting_ends_with_the_task() {
 
 #[tokio::test]
 async fn waiting_for_a_task_that_fails_is_exit_1_with_the_task() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let _worker = Worker::start(&user, &["--exec", "sh -c 'echo broken pipe wrench >&2; exit 3'"]);
     let answer = user.json(1, &["submit", "--max-attempts", "1", "--wait", "x"]);
     assert_eq!(answer["task"]["status"], "FAILED");
@@ -70,8 +70,8 @@ async fn waiting_for_a_task_that_fails_is_exit_1_with_the_task() {
 
 #[tokio::test]
 async fn a_wait_whose_time_passes_is_exit_1_and_the_task_goes_on() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let answer = user.json(1, &["submit", "--wait", "--timeout", "300ms", "x"]);
     assert_eq!((&answer["error"]["kind"], &answer["task"]["status"]), (&json!("timeout"), &json!("QUEUED")));
     let run = user.run(&["submit", "--wait", "--timeout", "300ms", "x"]);
@@ -80,13 +80,13 @@ async fn a_wait_whose_time_passes_is_exit_1_and_the_task_goes_on() {
         run.err.contains("task 2 is still QUEUED after 300ms") && run.err.contains("taskdeck show 2"),
         "{run:?}"
     );
-    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks WHERE status = 'QUEUED'"), "2");
+    assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks WHERE status = 'QUEUED'"), "2");
 }
 
 #[tokio::test]
 async fn a_running_task_is_asked_to_stop_and_is_told_to_be_running_until_it_has() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let _worker = Worker::start(&user, &["--work-delay", "30s", "--ignore-cancel"]);
     user.text(0, &["submit", "slow"]);
     eventually("it runs", || user.json(0, &["show", "1"])["task"]["status"] == "RUNNING");
@@ -99,8 +99,8 @@ async fn a_running_task_is_asked_to_stop_and_is_told_to_be_running_until_it_has(
 
 #[tokio::test]
 async fn log_lines_go_to_the_file_that_is_named_and_as_json_when_asked() {
-    let test = database().await;
-    let user = User::of(&test.url);
+    let db = database().await;
+    let user = User::of(&db.url);
     let log = user.home().join("worker.log");
     let path = log.to_str().expect("UTF-8");
     let worker = Worker::start(&user, &["--log-file", path, "--log-format", "json"]);

@@ -14,6 +14,7 @@ mod finishes;
 mod leases;
 mod lists;
 mod overview;
+mod pooler;
 mod scene;
 mod statements;
 mod submits;

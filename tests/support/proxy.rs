@@ -1,7 +1,6 @@
 //! A proxy in front of the test server that knows where one message of `PostgreSQL`'s protocol ends and the next
 //! begins, and cuts a connection at a chosen point: before a request reaches the server, or after the server has
 //! answered it and before the answer is passed on.
-#![expect(unreachable_pub, reason = "each test binary uses a part of the support")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

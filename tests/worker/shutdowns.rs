@@ -147,7 +147,7 @@ async fn a_shutdown_right_after_the_start_ends_cleanly() {
 async fn dropping_the_handle_stops_everything() {
     let test = database().await;
     let script = Script::new();
-    let patient = Config { poll: Duration::from_secs(3_600), ..config() };
+    let patient = Config { poll: Duration::from_hours(1), ..config() };
     let worker = Running::start(&test.db, patient, script.clone());
     let id = submit(&test.db, "held").await;
     script.runs_now(id).await;

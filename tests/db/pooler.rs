@@ -1,0 +1,94 @@
+//! What a pooler in transaction mode does to a session's start, done by a few lines in front of the real server: it
+//! refuses the parameters that this program asks for, or it swallows them.
+
+use taskdeck::db::Limits;
+use taskdeck::domain::NewTask;
+use taskdeck::domain::input::SubmissionKey;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{empty_database, open, psql, shared_server};
+
+/// What happens to `options` in a startup message.
+#[derive(Clone, Copy)]
+enum Options {
+    Refused,
+    Swallowed,
+}
+
+/// Stands in front of the shared server; returns the address through it.
+async fn pooler(url: &str, options: Options) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+    let front = listener.local_addr().expect("address").port();
+    let back = shared_server().port();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            tokio::spawn(serve(client, back, options));
+        }
+    });
+    url.replace(&format!(":{back}/"), &format!(":{front}/"))
+}
+
+async fn serve(mut client: TcpStream, back: u16, options: Options) -> std::io::Result<()> {
+    loop {
+        let length = client.read_u32().await?;
+        let mut body = vec![0; usize::try_from(length).expect("a length") - 4];
+        client.read_exact(&mut body).await?;
+        // A request for TLS comes before the startup message; a cancel request passes as it is.
+        if body == 80_877_103_u32.to_be_bytes() {
+            client.write_all(b"N").await?;
+            continue;
+        }
+        let asks = body.windows(9).any(|window| window == b"\0options\0");
+        if asks && matches!(options, Options::Refused) {
+            let fields = b"SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: options\0\0";
+            client.write_u8(b'E').await?;
+            client.write_u32(u32::try_from(fields.len()).expect("short") + 4).await?;
+            client.write_all(fields).await?;
+            return client.shutdown().await;
+        }
+        let body = if asks { without_options(&body) } else { body };
+        let mut server = TcpStream::connect(("127.0.0.1", back)).await?;
+        server.write_u32(u32::try_from(body.len()).expect("short") + 4).await?;
+        server.write_all(&body).await?;
+        copy_bidirectional(&mut client, &mut server).await?;
+        return Ok(());
+    }
+}
+
+/// The startup message less its `options`: the protocol's version, then names and values that end in NUL.
+fn without_options(body: &[u8]) -> Vec<u8> {
+    let mut kept = body[..4].to_vec();
+    let words: Vec<&[u8]> = body[4..].split(|byte| *byte == 0).collect();
+    for pair in words.chunks(2).filter(|pair| pair.len() == 2 && !pair[0].is_empty() && pair[0] != b"options")
+    {
+        kept.extend_from_slice(pair[0]);
+        kept.push(0);
+        kept.extend_from_slice(pair[1]);
+        kept.push(0);
+    }
+    kept.push(0);
+    kept
+}
+
+#[tokio::test]
+async fn it_works_behind_a_pooler_and_knows_that_it_does() {
+    for options in [Options::Refused, Options::Swallowed] {
+        let url = empty_database();
+        let db = open(&pooler(&url, options).await, Limits::default()).await;
+        assert!(db.behind_pooler());
+        db.migrate().await.expect("migrates");
+        let key = SubmissionKey::fresh();
+        let submitted = db.submit("a text", &NewTask::default(), &key, &|_| ()).await.expect("submits");
+        assert!(submitted.created);
+        assert_eq!(psql(&url, "SELECT count(*) FROM taskdeck.tasks").as_deref(), Ok("1"));
+        let error = db.listen().await.expect_err("nothing would be delivered");
+        assert!(error.to_string().contains("pooler"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_its_own_is_not_taken_for_a_pooler() {
+    let db = open(&empty_database(), Limits::default()).await;
+    assert!(!db.behind_pooler());
+}
