@@ -3,11 +3,14 @@
 //! `make picture`, or `cargo run --example picture -- target/release/taskdeck docs/console.svg 120 30`.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[path = "../tests/support/terminal.rs"]
+#[expect(dead_code, reason = "the picture needs a part of it")]
 mod terminal;
 
 use terminal::Terminal;
@@ -26,54 +29,80 @@ fn main() {
     let columns: u16 = next("columns").parse().expect("a number of columns");
     let lines: u16 = next("lines").parse().expect("a number of lines");
 
-    let folder = PathBuf::from(format!("/tmp/taskdeck-picture-{}", std::process::id()));
+    let folder = PathBuf::from("/tmp/taskdeck-picture");
     let screen = pose(&program, &folder, columns, lines);
     taskdeck(&program, &folder, &["private", "destroy", "--yes"]);
     std::fs::remove_dir_all(&folder).expect("remove the picture's own folder");
     std::fs::write(&picture, svg(&screen)).expect("write the picture");
 }
 
+/// What the workers of the picture run: some texts take their time, one does not heed a cancel, some fail.
+const WORK: &str = r#"#!/bin/sh
+case "$(cat)" in
+    *.csv) echo "line 7: unexpected end of file" >&2; exit 1 ;;
+    *fox*) trap '' TERM; sleep 60 ;;
+    *draft* | *channels*) sleep 60 ;;
+    *) sleep 0.4 ;;
+esac
+"#;
+
 /// Starts the console, gives it something to show, and returns its screen.
 fn pose(program: &Path, folder: &Path, columns: u16, lines: u16) -> vt100::Screen {
     std::fs::create_dir(folder).expect("make the picture's own folder");
-    let data = folder.display().to_string();
+    let (work, texts) = (folder.join("work"), folder.join("texts"));
+    std::fs::write(&work, WORK).expect("write the work");
+    std::fs::set_permissions(&work, Permissions::from_mode(0o755)).expect("make the work a program");
+    let invoices: Vec<String> = (2205..2231).map(|number| format!("Re: invoice {number}")).collect();
+    std::fs::write(&texts, invoices.join("\n")).expect("write the texts");
+    let (data, texts) = (folder.display().to_string(), texts.display().to_string());
     let mut terminal =
         Terminal::open(columns, lines, &[("TASKDECK_DATA_DIR", &data), ("USER", "alice"), ("HOME", "/tmp")]);
-    terminal.line(&format!("{} --workers 3 --work-delay 4s --operator alice", program.display()));
-    terminal.wait_text("sample");
-    terminal.keys("y");
-    terminal.wait_text("SUCCEEDED");
-    for (queue, text) in [
-        ("default", "Quarterly report, draft two"),
-        ("default", "Go 语言: channels and the select statement"),
-        ("mail", "Re: Re: invoice 2231"),
-        ("default", "import 2026-11-29.csv\nsecond line"),
-        ("default", "The quick brown fox jumps over the lazy dog, again and again"),
-        ("default", "hello world"),
-    ] {
-        taskdeck(program, folder, &["submit", "--queue", queue, "--tenant", "billing", text]);
+    terminal.line(&format!(
+        "{} --workers 3 --grace 8s --operator alice --analyser command --exec {}",
+        program.display(),
+        work.display()
+    ));
+    terminal.wait_text("samples");
+    terminal.keys("n");
+    let submit = |arguments: &[&str]| taskdeck(program, folder, &[&["submit"], arguments].concat());
+    submit(&["--tenant", "billing", "--lines", &texts]);
+    terminal.wait_for("the last invoice", |screen| screen.contains("26  SUCCEEDED"));
+    submit(&["--max-attempts", "1", "import 2026-11-28.csv"]);
+    terminal.wait_text("27  FAILED");
+    submit(&["The quick brown fox jumps over the lazy dog"]);
+    submit(&["Go 语言: channels and the select statement"]);
+    submit(&["--tenant", "billing", "import 2026-11-29.csv"]);
+    terminal.wait_text("30  QUEUED retry");
+    submit(&["--tenant", "legal", "Quarterly report, draft two"]);
+    terminal.wait_text("31  RUNNING");
+    submit(&["--tenant", "legal", "--hold", "Contract §4, third reading"]);
+    submit(&["--tenant", "billing", "Re: Re: invoice 2231"]);
+    submit(&["hello world"]);
+    terminal.wait_text("34  QUEUED");
+    terminal.keys("gjjjjjj");
+    terminal.wait_text("Task 28");
+    taskdeck(program, folder, &["cancel", "28", "--operator", "bob", "--reason", "wrong file"]);
+    for text in ["RUNNING canceling", "34  QUEUED", "SUBMITTED", "\"wrong file\""] {
+        terminal.wait_text(text);
     }
-    taskdeck(program, folder, &["submit", "--hold", "Contract §4, third reading"]);
-    terminal.wait_for("a held task and running ones", |screen| {
-        screen.contains("SUBMITTED") && screen.matches("RUNNING").count() >= 2
-    });
-    terminal.keys("jjj");
-    terminal.wait_text("RUNNING on");
     let screen = terminal.cells();
-    terminal.keys("qc");
-    terminal.wait_for("the shell again", |screen| screen.contains("shell> "));
+    terminal.keys("q");
+    terminal.wait_text("drain: claim nothing more");
+    terminal.keys("c");
+    terminal.wait_for("the shell again", |screen| screen.trim_end().ends_with("shell>"));
     screen
 }
 
+/// Runs a command; what it says is shown only where it fails.
 fn taskdeck(program: &Path, folder: &Path, arguments: &[&str]) {
-    let status = Command::new(program)
+    let output = Command::new(program)
         .args(arguments)
         .env("TASKDECK_DATA_DIR", folder)
-        .stdout(Stdio::null())
-        .stderr(Stdio::inherit())
-        .status()
+        .stdin(Stdio::null())
+        .output()
         .expect("run the program");
-    assert!(status.success(), "{arguments:?}: {status}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {}: {said}", output.status);
 }
 
 fn svg(screen: &vt100::Screen) -> String {
@@ -134,7 +163,7 @@ impl Look {
         if let Some(back) = &self.back {
             write!(
                 svg,
-                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{}\" fill=\"{back}\"/>",
+                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{}\" fill=\"{back}\" shape-rendering=\"crispEdges\"/>",
                 CELL.1
             )
             .expect("writing to a String cannot fail");

@@ -5,6 +5,7 @@ mod effects;
 mod translate;
 
 use std::io::Write as _;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -23,8 +24,8 @@ use crate::db::Db;
 use crate::domain::observed::LocalWorkers;
 use crate::domain::{NewTask, TaskId};
 use crate::logging::{self, LogLine};
-use crate::ui::{self, Ended, Look, Messages, UiHandle};
-use crate::worker::{self, Events, Shutdown, Worker, WorkerEvent, WorkerHandle};
+use crate::ui::{self, Draw, Ended, Look, Messages, UiHandle};
+use crate::worker::{self, Analyser, Events, Shutdown, Worker, WorkerEvent, WorkerHandle};
 
 /// How many events of workers may wait for the console.
 const EVENTS: usize = 1_024;
@@ -44,15 +45,26 @@ pub struct Start {
     /// The database, open and with a schema that fits.
     pub db: Db,
     /// This process's workers; none where the session is read-only, so that not even an instance may be written.
-    pub workers: Option<worker::Config>,
+    pub workers: Option<Workers>,
     /// Who works where, which keys, what is shown first.
     pub setup: Setup,
     /// How things look.
     pub look: Look,
+    /// What draws them.
+    pub draw: Draw,
     /// What a sample text gets besides its text.
     pub samples: NewTask,
     /// Lines of the program's own log.
     pub log_lines: Option<Receiver<LogLine>>,
+}
+
+/// This process's workers.
+#[derive(Debug)]
+pub struct Workers {
+    /// What they are told.
+    pub config: worker::Config,
+    /// What they do with each text.
+    pub analyser: Arc<dyn Analyser>,
 }
 
 /// How the console ended.
@@ -75,24 +87,22 @@ pub enum End {
 /// Runs the console until the operator, a signal or the end of the terminal ends it.
 ///
 /// # Errors
-/// The terminal or the signals could not be taken, or the analyser cannot be.
+/// The terminal or the signals could not be taken.
 pub async fn run(start: Start) -> color_eyre::Result<End> {
     let started = Instant::now();
     let mut signals = Signals::take()?;
     ui::install_panic_hook(|said| tracing::error!("{said}"));
     let (events, told) = Events::channel(EVENTS);
-    let analyser = start.workers.as_ref().map(worker::Config::analyser).transpose()?;
     let performer_session = start.setup.session.clone();
     let tenant = start.setup.filter.tenant.clone();
-    let ui = ui::spawn(State::new(start.setup), ui::Options { look: start.look, started })
+    let ui = ui::spawn(State::new(start.setup), ui::Options { look: start.look, draw: start.draw, started })
         .wrap_err("the terminal could not be taken")?;
     if let Some(lines) = start.log_lines {
         forward(lines, ui.messages.clone());
     }
     let workers = start
         .workers
-        .zip(analyser)
-        .map(|(config, analyser)| Worker::start(start.db.clone(), config, analyser, events));
+        .map(|Workers { config, analyser }| Worker::start(start.db.clone(), config, analyser, events));
     let performer = Performer {
         db: start.db,
         messages: ui.messages.clone(),

@@ -86,7 +86,8 @@ fn child() {
             // No sum of times holds any more: the console's own thread panics.
             state.now = Duration::MAX;
         }
-        let mut ui = spawn(state, Options { look, started: Instant::now() }).expect("a terminal");
+        let mut ui = spawn(state, Options { look, draw: taskdeck::ui::draw, started: Instant::now() })
+            .expect("a terminal");
         if way == "panic here" {
             assert!(matches!((&mut ui.ended).await, Ok(Ended::Panicked { .. })));
             println!("CHILD OUTLIVED ITS CONSOLE");

@@ -123,7 +123,13 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
             (app::state::Access::ReadOnly { reason: "started with --read-only".to_owned() }, None)
         }
     };
-    let workers = workers.filter(|_| denied.work.is_none());
+    let workers = workers
+        .filter(|_| denied.work.is_none())
+        .map(|config| match config.analyser() {
+            Ok(analyser) => Ok(console::Workers { config, analyser }),
+            Err(refusal) => Err(Failure::usage(refusal.to_string())),
+        })
+        .transpose()?;
     let session = app::state::Session {
         database: launch.session.long_label(),
         database_short: launch.session.short_label(),
@@ -132,7 +138,7 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
         access,
         decide_denied: denied.operate.clone(),
         submit_denied: denied.operate,
-        workers: workers.as_ref().map_or(0, |workers| workers.workers),
+        workers: workers.as_ref().map_or(0, |workers| workers.config.workers),
         grace: launch.workers.grace,
         max_input_bytes: launch.max_input_bytes,
         tenant: new_task.tenant.clone(),
@@ -149,6 +155,7 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
         workers,
         setup: app::state::Setup { session, keymap, filter, first_start },
         look,
+        draw: ui::draw,
         samples: new_task,
         log_lines: launch.log_lines.take(),
     })

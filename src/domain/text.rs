@@ -120,8 +120,10 @@ pub fn is_hostile(c: char) -> bool {
 }
 
 fn grapheme_width(grapheme: &str) -> usize {
-    // The program's own drawing measures the same way, so that what fits here fits there.
-    grapheme.width()
+    // What fits here must fit where it is drawn: terminals give the half-width sound marks a column of their own,
+    // and ratatui counts it (<https://github.com/ratatui/ratatui/pull/2187>), but the tables that `width` follows
+    // call them combining.
+    grapheme.width() + grapheme.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count()
 }
 
 fn is_plain(c: char) -> bool {
@@ -185,6 +187,7 @@ mod tests {
         assert_eq!(fit("语言语言", 6, "…"), "语言… ");
         assert_eq!(fit("abc", 5, "…"), "abc  ");
         assert_eq!(fit("abc", 0, "…"), "");
+        assert_eq!(fit("\u{ff76}\u{ff9e}x", 4, "…"), "\u{ff76}\u{ff9e}x ");
         assert_eq!(wrap("the quick brown fox", 10), ["the quick ", "brown fox"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("it ran (twice).", 9), ["it ran ", "(twice)."]);

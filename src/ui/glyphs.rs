@@ -1,7 +1,7 @@
 //! The signs that the console draws with, all one column wide, and what stands for them without UTF-8.
 
+use crate::domain::text::width;
 use ratatui::buffer::Buffer;
-use unicode_width::UnicodeWidthStr;
 
 /// A set of signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Glyphs {
                 "·" | "–" | "—" => "-",
                 "“" | "”" => "\"",
                 "‘" | "’" => "'",
-                other if other.width() > 1 => "??",
+                other if width(other) > 1 => "??",
                 _ => "?",
             };
             cell.set_symbol(stand_in);
@@ -153,7 +153,7 @@ mod tests {
                 .chain(glyphs.gauge)
                 .chain(glyphs.spark);
             for sign in signs {
-                assert_eq!(sign.width(), 1, "{sign}");
+                assert_eq!(width(sign), 1, "{sign}");
                 assert!(glyphs.charset == Charset::Unicode || sign.is_ascii(), "{sign}");
             }
         }

@@ -12,7 +12,7 @@ use super::input::{Reader, into_queue};
 use super::owner::Owner;
 use super::run::{Console, Event};
 use super::terminal::{Screen, restore, said};
-use super::view::Look;
+use super::view::{Draw, Look};
 use crate::app::{Effect, Message, State};
 
 /// How the console is to be.
@@ -20,6 +20,8 @@ use crate::app::{Effect, Message, State};
 pub struct Options {
     /// How things look.
     pub look: Look,
+    /// What draws them.
+    pub draw: Draw,
     /// When the program started: the zero of all times in the state.
     pub started: Instant,
 }
@@ -93,7 +95,7 @@ pub fn spawn(state: State, options: Options) -> io::Result<UiHandle> {
             }
         };
         let run = AssertUnwindSafe(move || {
-            Console::new(state, options.look, owner, options.started, effect_out).run(&events);
+            Console::new(state, options.look, options.draw, owner, options.started, effect_out).run(&events);
         });
         let ended = match std::panic::catch_unwind(run) {
             Ok(()) => Ended::Well,

@@ -21,4 +21,4 @@ pub use glyphs::{Charset, Glyphs};
 pub use handle::{ConsoleEnded, Ended, Messages, Options, UiHandle, spawn};
 pub use terminal::install_panic_hook;
 pub use theme::{Role, Theme, ThemeError};
-pub use view::{Drawn, Look, draw};
+pub use view::{Draw, Drawn, Look, draw};

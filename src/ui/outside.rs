@@ -5,10 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::process::{Signal, getpid, getsid, kill_current_process_group};
+use signal_hook::{flag, low_level};
+
+/// How often a stop that has not come yet, or a continuation, is looked for. While stopped nothing runs at all.
+const UNTIL_STOPPED: Duration = Duration::from_millis(2);
 
 /// Longer sequences are dropped in silence by common terminals and by tmux, so we say it instead.
 const CLIPBOARD_LIMIT: usize = 100_000;
@@ -30,10 +37,21 @@ pub(super) fn clipboard(text: &str) -> Result<String, String> {
 /// SIGSTOP and to the group: SIGTSTP could be handled or ignored by somebody, and a wrapper that is not
 /// stopped with us keeps the shell from getting its prompt back.
 ///
+/// Returns when the process was continued. The signal stops the process, not this thread: another thread may be
+/// the one that takes it, and until then this one would run on and take the terminal again under the shell.
+///
 /// # Errors
 /// In words for the operator.
 pub(super) fn stop() -> Result<(), String> {
-    kill_current_process_group(Signal::STOP).map_err(|error| error.to_string())
+    let continued = Arc::new(AtomicBool::new(false));
+    let watched = flag::register(Signal::CONT.as_raw(), Arc::clone(&continued))
+        .map_err(|error| format!("nobody would notice the continuation: {error}"))?;
+    let stopped = kill_current_process_group(Signal::STOP).map_err(|error| error.to_string());
+    while stopped.is_ok() && !continued.load(Ordering::SeqCst) {
+        std::thread::sleep(UNTIL_STOPPED);
+    }
+    low_level::unregister(watched);
+    stopped
 }
 
 /// Whether there is somebody who could continue us.

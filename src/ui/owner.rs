@@ -60,6 +60,6 @@ impl Surface for Owner {
     }
 
     fn retake(&mut self) -> io::Result<()> {
-        self.screen.back()
+        self.screen.retake()
     }
 }

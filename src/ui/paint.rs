@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Color, Style};
 
 use super::columns::Side;
 use super::glyphs::Glyphs;
@@ -131,7 +131,11 @@ impl<'a> Paint<'a> {
 
     /// Lays a role's look over `area`, over what is drawn there.
     pub(super) fn tint(&mut self, area: Rect, role: Role) {
-        let style = self.style(role);
+        let mut style = self.style(role);
+        if role == Role::Selected {
+            // Reversed, the colours of single words would make a patchwork of the row.
+            style = style.fg(Color::Reset);
+        }
         self.buffer.set_style(area.intersection(self.buffer.area), style);
     }
 

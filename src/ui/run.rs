@@ -12,7 +12,7 @@ use ratatui::layout::Position;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::input::Input;
-use super::view::{Look, draw};
+use super::view::{Draw, Look};
 use crate::app::log::Level;
 use crate::app::message::Signal;
 use crate::app::{Effect, Message, State, refresh, update};
@@ -62,6 +62,7 @@ pub(super) trait Surface {
 pub(super) struct Console<S> {
     state: State,
     look: Look,
+    draw: Draw,
     surface: S,
     /// Since when the program runs; the times of all messages count from here.
     started: Instant,
@@ -77,11 +78,12 @@ impl<S: Surface> Console<S> {
     pub(super) fn new(
         state: State,
         look: Look,
+        draw: Draw,
         surface: S,
         started: Instant,
         effects: UnboundedSender<Effect>,
     ) -> Self {
-        Self { state, look, surface, started, effects, drawn_at: None, dark: false, stop: false }
+        Self { state, look, draw, surface, started, effects, drawn_at: None, dark: false, stop: false }
     }
 
     /// Runs until the state has ended, the root stops it, or nobody is left to talk to.
@@ -148,7 +150,7 @@ impl<S: Surface> Console<S> {
     fn frame(&mut self) {
         self.state.needs_draw = false;
         let mut drawn = None;
-        let (state, look) = (&self.state, &self.look);
+        let (state, look, draw) = (&self.state, &self.look, self.draw);
         let result = self.surface.draw(&mut |buffer| {
             let frame = draw(state, look, buffer);
             let cursor = frame.cursor;

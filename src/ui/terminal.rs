@@ -85,10 +85,18 @@ impl Screen {
         Ok(())
     }
 
-    /// Takes the terminal again after [`Screen::lend`], or after a stop that nobody announced.
+    /// Takes the terminal again after [`Screen::lend`].
     pub(super) fn back(&mut self) -> io::Result<()> {
         take_modes()?;
         self.forget()
+    }
+
+    /// Takes the terminal again after a stop that nobody announced.
+    pub(super) fn retake(&mut self) -> io::Result<()> {
+        // The shell has given the terminal modes of its own, and crossterm, which was not asked, would do nothing
+        // as it believes that it has set its own already.
+        terminal::disable_raw_mode()?;
+        self.back()
     }
 }
 

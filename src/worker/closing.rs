@@ -85,6 +85,7 @@ async fn wait(core: &Arc<Core>) -> Settled {
     let grace = tokio::time::Instant::now() + core.config.grace;
     let mut asked: JoinSet<()> = JoinSet::new();
     let mut seen = Phase::Draining;
+    let mut reason = None;
     loop {
         let phase = core.phase();
         if phase == Phase::Leaving {
@@ -96,7 +97,7 @@ async fn wait(core: &Arc<Core>) -> Settled {
             }
         }
         if seen < phase {
-            tell(core, None);
+            tell(core, reason);
             seen = phase;
         }
         if core.claims_ended.is_set() && core.ledger().is_empty() {
@@ -108,8 +109,7 @@ async fn wait(core: &Arc<Core>) -> Settled {
             () = core.reached(Phase::Leaving) => {}
             () = tokio::time::sleep_until(grace), if phase == Phase::Draining => {
                 if core.advance(Phase::Canceling) {
-                    tell(core, Some("the grace time has passed"));
-                    seen = Phase::Draining;
+                    reason = Some("the grace time has passed");
                 }
             }
         }
@@ -199,6 +199,10 @@ async fn sign_off(core: &Core) -> Vec<TaskId> {
         };
         core.failed(Part::Closing, &error);
         failures += 1;
+        // A refused connection fails at once, which no timeout of its own would ever cut short.
+        if Instant::now() >= deadline {
+            return Vec::new();
+        }
         tokio::select! {
             () = sleep(Backoff::CALLS.after(failures)) => {}
             () = core.reached(Phase::Leaving) => return Vec::new(),

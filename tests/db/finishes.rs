@@ -8,12 +8,13 @@ use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::outcome::{Finished, Verdict};
 use taskdeck::domain::{InstanceId, NewTask, Status, Task, TaskId, TextCounts};
 use tokio::sync::Barrier;
+use tokio_postgres::Client;
 
 use crate::scene::{
-    LONG, claim, decide, decided, decision, failure, finish, history, outside, row, running, submit,
+    LONG, claim, decide, decided, decision, failure, finish, history, number, outside, row, running, submit,
     submit_as, success, worker, worker_with,
 };
-use crate::support::database;
+use crate::support::{database, until};
 
 const SUCCEEDED: Finished = Finished::Committed { status: Status::Succeeded };
 
@@ -123,7 +124,7 @@ async fn a_failure_is_retried_until_the_attempts_are_spent() {
     // Sent again once the next attempt runs: still this finish's own, and nothing changes.
     let second = claim(db, instance).await;
     assert_eq!((second.claim_no, second.attempt, second.max_attempts), (2, 2, 2));
-    assert_eq!(finish(db, instance, &late).await, Finished::Committed { status: Status::Running });
+    assert_eq!(finish(db, instance, &late).await, Finished::Committed { status: Status::Queued });
     let last = failure(&second, "again");
     assert_eq!(finish(db, instance, &last).await, Finished::Committed { status: Status::Failed });
     let failed = row(db, task.id).await;
@@ -339,4 +340,46 @@ async fn a_finish_that_waited_reads_the_row_again() {
         let now: Task = row(&db, claimed.id).await;
         assert_eq!((now.status, now.counts), (expected, TextCounts::default()));
     }
+}
+
+/// A finish that is sent again while its first copy still waits for the row finds that it was the one that committed:
+/// events are read after the wait, not by the snapshot from before it.
+#[tokio::test]
+async fn a_finish_sent_twice_at_once_is_one_finish() {
+    let test = database().await;
+    let db = test.db.clone();
+    let instance = worker(&db).await;
+    let (mut client, watch) = (outside(&test.url).await, outside(&test.url).await);
+    for max_attempts in [3, 1] {
+        let new = NewTask { max_attempts, ..NewTask::default() };
+        crate::scene::submit_as(&db, "twice", &new).await;
+        let end = failure(&claim(&db, instance).await, "broken");
+        let transaction = client.transaction().await.expect("begin");
+        let lock = "SELECT FROM taskdeck.tasks WHERE id = $1 FOR UPDATE";
+        transaction.query(lock, &[&end.id.0]).await.expect("lock");
+        let copies: Vec<_> = (1..=2)
+            .map(|copy| {
+                let (db, end) = (db.clone(), end.clone());
+                (copy, tokio::spawn(async move { finish(&db, instance, &end).await }))
+            })
+            .collect();
+        until_so_many_wait(&watch, 2).await;
+        transaction.commit().await.expect("commit");
+        for (copy, told) in copies {
+            let told = told.await.expect("no panic");
+            assert!(matches!(told, Finished::Committed { .. }), "copy {copy}: {told:?}");
+        }
+        let written =
+            format!("SELECT count(*) FROM taskdeck.events WHERE operation_id = '{}'", end.operation);
+        assert_eq!(number(&watch, &written).await, 1);
+    }
+}
+
+async fn until_so_many_wait(watch: &Client, sessions: i64) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity \
+                   WHERE wait_event_type = 'Lock' AND datname = current_database()";
+    until("sessions that wait for the row", || async {
+        (number(watch, waiting).await >= sessions).then_some(())
+    })
+    .await;
 }

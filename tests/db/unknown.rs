@@ -115,12 +115,15 @@ async fn what_is_unknown_stays_so_until_the_database_can_be_asked() {
     for (connections, cut) in [(2, Cut::After), (3, Cut::Before)] {
         let seen = row(&test.db, task.id).await;
         let kind = if seen.version == 0 { DecisionKind::Cancel } else { DecisionKind::Requeue };
+        // A wake-up that is still owed would take the connection that the decision is to be sent on.
+        db.settle_wakes().await;
         proxy.cut(cut, "judged AS");
         proxy.refuse(connections);
         let asked = decision(kind, &[&seen]);
         let answer = db.decide(&asked, &|_| {}).await.expect("decide");
         assert_eq!((answer.outcome(), answer.resolved_from_unknown), (DecisionOutcome::Committed, true));
         assert_eq!(row(&test.db, task.id).await.version, seen.version + 1);
+        db.settle_wakes().await;
         proxy.cut(cut, "task_inputs (tenant");
         proxy.refuse(connections);
         let key = SubmissionKey::fresh();

@@ -86,7 +86,7 @@ impl Proxy {
     }
 
     /// Closes the next `connections` connections at once, as a server does that is going down.
-    pub fn refuse(&self, connections: u32) {
+    pub(crate) fn refuse(&self, connections: u32) {
         locked(&self.plan).refused = connections;
     }
 

@@ -1,7 +1,8 @@
 //! The real program in a real pseudo-terminal, read as a person would: by what stands on the screen.
-#![expect(dead_code, unreachable_pub, reason = "the tests and the picture each use a part of it")]
+#![expect(unreachable_pub, reason = "a module of a test binary and of the picture")]
 
 use std::io::{Read as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,14 @@ pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     master: Option<Box<dyn MasterPty + Send>>,
     keys: Option<Box<dyn std::io::Write + Send>>,
-    screen: Arc<Mutex<vt100::Parser>>,
+    seen: Arc<Mutex<Seen>>,
+    closing: Arc<AtomicBool>,
+}
+
+/// What came out of the terminal.
+struct Seen {
+    screen: vt100::Parser,
+    bytes: Vec<u8>,
 }
 
 impl Terminal {
@@ -40,20 +48,25 @@ impl Terminal {
         command.cwd("/");
         let child = pair.slave.spawn_command(command).expect("start a shell");
         drop(pair.slave);
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(cells(lines), cells(columns), 0)));
+        let screen = vt100::Parser::new(cells(lines), cells(columns), 0);
+        let seen = Arc::new(Mutex::new(Seen { screen, bytes: Vec::new() }));
+        let closing = Arc::new(AtomicBool::new(false));
         let mut output = pair.master.try_clone_reader().expect("read the terminal");
-        let seen = Arc::clone(&screen);
+        let (into, closed) = (Arc::clone(&seen), Arc::clone(&closing));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(count) = output.read(&mut bytes) {
-                if count == 0 {
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                let mut seen = into.lock().expect("no panic");
+                seen.screen.process(&bytes[..count]);
+                seen.bytes.extend_from_slice(&bytes[..count]);
+                // The terminal is closed only when this, the last of its descriptors, is.
+                if closed.load(Ordering::SeqCst) {
                     return;
                 }
-                seen.lock().expect("no panic").process(&bytes[..count]);
             }
         });
         let keys = pair.master.take_writer().expect("write to the terminal");
-        let mut terminal = Self { child, master: Some(pair.master), keys: Some(keys), screen };
+        let mut terminal = Self { child, master: Some(pair.master), keys: Some(keys), seen, closing };
         terminal.wait_for("the shell's prompt", |screen| screen.contains("shell> "));
         terminal
     }
@@ -72,19 +85,42 @@ impl Terminal {
 
     /// What stands on the screen now.
     pub fn screen(&self) -> String {
-        self.screen.lock().expect("no panic").screen().contents()
+        self.seen.lock().expect("no panic").screen.screen().contents()
+    }
+
+    /// How many bytes have come out so far.
+    pub fn mark(&self) -> usize {
+        self.seen.lock().expect("no panic").bytes.len()
+    }
+
+    /// The bytes that have come out since a [`Terminal::mark`].
+    pub fn bytes_since(&self, mark: usize) -> Vec<u8> {
+        self.seen.lock().expect("no panic").bytes[mark..].to_vec()
     }
 
     /// Whether the alternate screen is shown, a cursor is hidden, and pastes are bracketed.
     pub fn modes(&self) -> (bool, bool, bool) {
-        let parser = self.screen.lock().expect("no panic");
-        let screen = parser.screen();
-        (screen.alternate_screen(), screen.hide_cursor(), screen.bracketed_paste())
+        self.modes_of()()
+    }
+
+    /// [`Terminal::modes`] for a closure that must not borrow the terminal.
+    pub fn modes_of(&self) -> impl Fn() -> (bool, bool, bool) + use<> {
+        let seen = Arc::clone(&self.seen);
+        move || {
+            let seen = seen.lock().expect("no panic");
+            let screen = seen.screen.screen();
+            (screen.alternate_screen(), screen.hide_cursor(), screen.bracketed_paste())
+        }
+    }
+
+    /// The shell's process id.
+    pub fn shell(&self) -> u32 {
+        self.child.process_id().expect("the shell runs")
     }
 
     /// A copy of the screen with its colours, for pictures.
     pub fn cells(&self) -> vt100::Screen {
-        self.screen.lock().expect("no panic").screen().clone()
+        self.seen.lock().expect("no panic").screen.screen().clone()
     }
 
     /// Waits until the screen passes `test`; returns it.
@@ -100,6 +136,12 @@ impl Terminal {
         }
     }
 
+    /// Waits until something has come out since `mark`.
+    pub fn wait_bytes(&mut self, mark: usize) {
+        let seen = Arc::clone(&self.seen);
+        self.wait_for("anything new", |_| seen.lock().expect("no panic").bytes.len() > mark);
+    }
+
     /// Waits until `text` stands on the screen.
     pub fn wait_text(&mut self, text: &str) -> String {
         self.wait_for(text, |screen| screen.contains(text))
@@ -108,25 +150,14 @@ impl Terminal {
     /// Gives the terminal another size.
     pub fn resize(&mut self, columns: u16, lines: u16) {
         let size = PtySize { rows: lines, cols: columns, pixel_width: 0, pixel_height: 0 };
-        self.screen.lock().expect("no panic").screen_mut().set_size(cells(lines), cells(columns));
+        self.seen.lock().expect("no panic").screen.screen_mut().set_size(cells(lines), cells(columns));
         self.master.as_ref().expect("the terminal is open").resize(size).expect("resize");
     }
 
-    /// Process ids of the shell's children by the name of their program.
-    pub fn children(&self, program: &str) -> Vec<u32> {
-        let shell = self.child.process_id().expect("the shell runs");
-        let list =
-            std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
-        list.split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .filter(|pid| {
-                std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == program)
-            })
-            .collect()
-    }
-
-    /// Closes the terminal as a line that is cut does.
+    /// Closes the terminal as a line that is cut does. What the closing itself lets the program draw is the last
+    /// that is read.
     pub fn hang_up(&mut self) {
+        self.closing.store(true, Ordering::SeqCst);
         self.keys = None;
         self.master = None;
     }

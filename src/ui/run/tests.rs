@@ -97,7 +97,7 @@ fn console() -> (Console<Fake>, Fake, UnboundedReceiver<Effect>) {
     let fake = Fake::default();
     let (effect_out, effects) = unbounded_channel();
     let look = Look { theme: Theme::plain(), glyphs: Charset::Unicode.glyphs() };
-    (Console::new(state(), look, fake.clone(), Instant::now(), effect_out), fake, effects)
+    (Console::new(state(), look, crate::ui::draw, fake.clone(), Instant::now(), effect_out), fake, effects)
 }
 
 fn run(console: &mut Console<Fake>, script: impl FnOnce(&Sender<Event>)) {

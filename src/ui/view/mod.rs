@@ -49,6 +49,9 @@ pub struct Drawn {
     pub viewport: Viewport,
 }
 
+/// What draws the state onto the whole of a buffer: [`draw`], unless a test wants another.
+pub type Draw = fn(&State, &Look, &mut Buffer) -> Drawn;
+
 /// Draws the console onto the whole of `buffer`.
 pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Drawn {
     let mut paint = Paint::new(buffer, &look.theme, &look.glyphs);

@@ -1,0 +1,29 @@
+//! The running program in a real pseudo-terminal, started from a shell with job control as people do.
+//!
+//! What is proved is always looked at from outside: on the screen, in the database by psql, in `/proc`, and by the
+//! shell that gets its terminal back.
+
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod support;
+#[path = "../support/terminal.rs"]
+mod terminal;
+
+mod company;
+mod conflicts;
+mod desk;
+mod everyday;
+mod headless;
+mod hostile;
+mod leaving;
+mod outage;
+mod panics;
+mod private;
+mod process;
+mod signals;
+mod sizes;
+mod suspending;
+mod writing;
+
+/// The most that any wait lasts before it is a failure; the terminal asks for it here.
+pub(crate) use support::PATIENCE;
