@@ -67,6 +67,8 @@ pub(super) async fn run(core: Arc<Core>, mut parts: JoinSet<Part>) -> Ended {
         }
     };
     parts.shutdown().await;
+    // Only now, so that whoever reads that it has stopped may believe it; what runs on is what was left.
+    core.over.set();
     publish(&core);
     ended
 }

@@ -10,6 +10,7 @@ use super::closing::{self, Ended};
 use super::config::Config;
 use super::event::{Events, Part, Shutdown};
 use super::finisher::{self, Lane};
+use super::hearing::Heard;
 use super::shared::{Core, Phase};
 use super::supervise::keep;
 use super::{claimer, heart, slots, watchers};
@@ -40,12 +41,12 @@ impl Worker {
         keep(&mut parts, &core, Part::Heart, heart::run);
         keep(&mut parts, &core, Part::Recovery, watchers::recovery);
         keep(&mut parts, &core, Part::View, watchers::view);
+        keep(&mut parts, &core, Part::Listener, watchers::listener);
         if core.config.workers == 0 {
             core.claims_ended.set();
         } else {
             keep(&mut parts, &core, Part::Claims, claimer::run);
             keep(&mut parts, &core, Part::Cancels, watchers::cancels);
-            keep(&mut parts, &core, Part::Listener, watchers::listener);
             for lane in [Lane::Successes, Lane::Others, Lane::Releases] {
                 keep(&mut parts, &core, lane.part(), move |core| finisher::run(core, lane));
             }
@@ -91,6 +92,11 @@ impl WorkerHandle {
     /// What the worker does, as it changes.
     pub fn local(&self) -> watch::Receiver<LocalWorkers> {
         self.core.local.subscribe()
+    }
+
+    /// What the listening connection hears, for whoever shows what the tables hold.
+    pub fn heard(&self) -> watch::Receiver<Heard> {
+        self.core.heard.subscribe()
     }
 
     /// How many events were lost because nobody took them in time.

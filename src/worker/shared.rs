@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::analyser::Analyser;
 use super::config::Config;
 use super::event::{Events, Part, Shutdown, WorkerEvent};
+use super::hearing::Heard;
 use super::latch::Latch;
 use super::ledger::Ledger;
 use super::rates::Rates;
@@ -114,6 +115,10 @@ pub(super) struct Core {
     pub(super) claims_ended: Latch,
     /// The parts that go on until the last finish is committed may end.
     pub(super) stop: Latch,
+    /// The worker has ended; what it still holds is left.
+    pub(super) over: Latch,
+    /// What the listening connection hears.
+    pub(super) heard: watch::Sender<Heard>,
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     troubles: Mutex<Troubles>,
@@ -142,6 +147,8 @@ impl Core {
             local: watch::Sender::new(local),
             claims_ended: Latch::default(),
             stop: Latch::default(),
+            over: Latch::default(),
+            heard: watch::Sender::default(),
             actor: config.actor(),
             db,
             config,
@@ -169,6 +176,7 @@ impl Core {
     /// What this instance says of itself.
     pub(super) fn state(&self) -> InstanceState {
         match self.phase() {
+            _ if self.over.is_set() => InstanceState::Stopped,
             Phase::Open if self.config.workers == 0 => InstanceState::Watching,
             Phase::Open => InstanceState::Working,
             Phase::Draining => InstanceState::Draining,

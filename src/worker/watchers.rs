@@ -8,19 +8,13 @@ use tokio::time::sleep;
 
 use super::backoff::{Backoff, jittered};
 use super::event::{Part, WorkerEvent};
+use super::hearing::{self, Sound};
 use super::shared::{Core, Standing};
-use crate::db::Wake;
 use crate::domain::Status;
 use crate::domain::observed::LocalWorkers;
 
 /// How often cancel requests are looked for while something runs.
 const CANCELS_EVERY: Duration = Duration::from_secs(1);
-
-/// How long one wait for a wake-up takes; the listener pings its connection when it is over.
-const LISTEN_FOR: Duration = Duration::from_secs(30);
-
-/// How often a pooler in between is looked for again.
-const POOLER_AGAIN: Duration = Duration::from_mins(1);
 
 /// The least time between two views: whoever watches sees changes at once, and work does not pay for each.
 const VIEW_EVERY: Duration = Duration::from_millis(50);
@@ -102,38 +96,16 @@ pub(super) async fn recovery(core: Arc<Core>) {
 
 /// Listens for wake-ups. Polling is the net, and the only means behind a pooler.
 pub(super) async fn listener(core: Arc<Core>) {
-    let mut failures = 0;
-    let mut told = false;
-    loop {
-        if core.db.behind_pooler() {
-            if !std::mem::replace(&mut told, true) {
-                core.events.tell(|| WorkerEvent::PollingOnly);
-            }
-            sleep(POOLER_AGAIN).await;
-            continue;
+    hearing::listen(&core.db, &core.heard, |sound| match sound {
+        Sound::Begun => {
+            core.got_through(Part::Listener);
+            ring(&core);
         }
-        let error = match core.db.listen().await {
-            Ok(mut listener) => {
-                core.got_through(Part::Listener);
-                failures = 0;
-                // What was announced before is not announced again.
-                ring(&core);
-                loop {
-                    match listener.wait(LISTEN_FOR).await {
-                        Ok(Wake::Notified) => ring(&core),
-                        Ok(Wake::TimedOut) => {}
-                        Err(error) => break error,
-                    }
-                }
-            }
-            Err(error) => error,
-        };
-        if !core.db.behind_pooler() {
-            core.failed(Part::Listener, &error);
-            failures += 1;
-            sleep(Backoff::CALLS.after(failures)).await;
-        }
-    }
+        Sound::Rung => ring(&core),
+        Sound::Pooler => core.events.tell(|| WorkerEvent::PollingOnly),
+        Sound::Failed(error) => core.failed(Part::Listener, error),
+    })
+    .await;
 }
 
 fn ring(core: &Core) {
