@@ -153,7 +153,7 @@ async fn delivery(db: &Db) -> Check {
         Err(error) => return Check::unanswered("notifications", &error),
     };
     let started = Instant::now();
-    db.wake().await;
+    db.wake();
     match listener.wait(DELIVERY).await {
         Ok(Wake::Notified) => checks::delivered(started.elapsed()),
         Ok(Wake::TimedOut) => checks::undelivered(DELIVERY),

@@ -145,12 +145,21 @@ async fn console(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
 
 async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
     // First of all, so that a signal that comes while this starts is not lost.
-    let signals = Signals::install().map_err(|error| Failure::unexpected(error.to_string()))?;
+    let mut signals = Signals::install().map_err(|error| Failure::unexpected(error.to_string()))?;
     if call.settings.access == Access::ReadOnly {
         return Err(Failure::read_only("working"));
     }
     log(&call, Purpose::Headless)?;
-    launch::headless(prepare(call, file, "headless", None).await?, signals).await
+    let launch = tokio::select! {
+        launch = prepare(call, file, "headless", None) => launch?,
+        // Nothing was begun, so there is nothing to drain; a private server that was being started is adopted by the
+        // next Taskdeck.
+        name = signals.next() => {
+            tracing::info!(signal = name, "ended before the database was open");
+            return Ok(Exit::Done);
+        }
+    };
+    launch::headless(launch, signals).await
 }
 
 async fn prepare(

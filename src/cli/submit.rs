@@ -120,6 +120,12 @@ fn said(submitted: &Submitted, wanted: Wanted<'_>, key: Option<&str>) -> String 
         (false, _) => {
             let key = visible(key.unwrap_or_default()).into_owned();
             let differs = if task.input == wanted.text { "" } else { ", with another text than this one" };
+            // The row's own text tells; which of two sends of one key made it, nobody can.
+            if submitted.resolved_from_unknown {
+                return format!(
+                    "task {id} is {status}: there under the key {key}{differs}, made now or before"
+                );
+            }
             format!(
                 "task {id} was submitted before under the key {key}{differs}; it is {status}, and no task was added"
             )

@@ -101,7 +101,7 @@ impl Connector {
         self.info.host_label()
     }
 
-    pub(crate) fn expects_writable(&self) -> bool {
+    pub(super) fn expects_writable(&self) -> bool {
         self.access == Access::ReadWrite
     }
 

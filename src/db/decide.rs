@@ -1,5 +1,8 @@
 //! An operator's decision: one statement, all rows or none, each with the version that was seen.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -12,6 +15,9 @@ use super::tasks::Preview;
 use crate::domain::input::storable;
 use crate::domain::outcome::{Decided, Verdict};
 use crate::domain::{Decision, Seen, Status, TaskId};
+
+/// How long finding out who won a conflict may hold up its answer.
+const NAMED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Db {
     /// Decides; sending the same decision (the same operation id) again gives the same answer.
@@ -27,9 +33,10 @@ impl Db {
         let mut rows = resolved.answer;
         let concerns_workers = |verdict: &Verdict| matches!(verdict, Verdict::Committed { task, .. } if matches!(task.status, Status::Running | Status::Queued));
         if rows.iter().any(|(_, verdict)| concerns_workers(verdict)) {
-            self.wake().await;
+            self.wake();
         }
-        self.name_winners(&mut rows).await;
+        // That nobody can be named in time is no reason to hold the answer back.
+        let _ = timeout(NAMED_WITHIN, self.name_winners(&mut rows)).await;
         Ok(Decided {
             kind: decision.kind,
             rows,
@@ -101,8 +108,7 @@ impl Db {
         Ok(verdicts)
     }
 
-    /// Adds to each conflict who changed the row and when. That nobody can be named is no reason to hold the
-    /// answer back.
+    /// Adds to each conflict who changed the row and when.
     async fn name_winners(&self, rows: &mut [(TaskId, Verdict)]) {
         let ids: Vec<TaskId> = rows
             .iter()
@@ -125,9 +131,9 @@ impl Db {
 }
 
 fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
-    let task = task(row)?;
-    let id = task.id;
     let changed: bool = get(row, "changed", "a decision")?;
+    let task = task(row).map_err(|error| told_whether(error, changed))?;
+    let id = task.id;
     let may: bool = get(row, "may", "a decision")?;
     let version_before = asked.iter().find(|seen| seen.id == id).map_or(0, |seen| seen.version);
     let verdict = match (changed, may) {
@@ -136,4 +142,15 @@ fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
         (false, false) => Verdict::Conflict { task, last: None },
     };
     Ok((id, verdict))
+}
+
+/// A row that cannot be read says at least whether the decision changed it.
+fn told_whether(error: DbError, changed: bool) -> DbError {
+    match error {
+        DbError::BadRow { what, problem } => {
+            let applied = if changed { "the decision was applied" } else { "nothing was changed" };
+            DbError::BadRow { what: format!("{applied}, but {what} cannot be read"), problem }
+        }
+        other => other,
+    }
 }

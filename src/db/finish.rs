@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::Db;
 use super::error::DbError;
-use super::row::{get, status};
-use super::sql::{FINISH, FINISH_SUCCESS, RELEASE};
+use super::row::{self, get};
+use super::sql::{FINISH, FINISH_SUCCESS, FINISHED, RELEASE};
 use crate::domain::input::storable;
 use crate::domain::outcome::Finished;
 use crate::domain::{InstanceId, OperationId, TaskId, TextCounts};
@@ -162,11 +162,19 @@ impl Db {
         let what = format!("task {}", finish.id);
         let changed: bool = get(row, "changed", &what)?;
         let own: Option<bool> = get(row, "own", &what)?;
-        let status = status(row, "status", &what)?;
-        Ok(if changed || own == Some(true) {
-            Finished::Committed { status }
-        } else {
-            Finished::LeaseLost { status, claim_no: get(row, "claim_no", &what)? }
+        let status = row::status(row, "status", &what)?;
+        if changed || own == Some(true) {
+            return Ok(Finished::Committed { status });
+        }
+        // Perhaps this very finish, sent before, ended the claim while this one waited for the row.
+        let before = self
+            .inner
+            .workers
+            .query(FINISHED, &[(&finish.operation.0, Type::UUID), (&finish.id.0, Type::INT8)])
+            .await?;
+        Ok(match before.first() {
+            Some(event) => Finished::Committed { status: row::status(event, "status_after", &what)? },
+            None => Finished::LeaseLost { status, claim_no: get(row, "claim_no", &what)? },
         })
     }
 

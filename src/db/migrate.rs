@@ -1,6 +1,9 @@
 //! Migrations: in the binary, applied in one transaction under an advisory lock of that transaction, so that
 //! any number of processes may start at once, also through a pooler.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use tokio_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 
@@ -17,6 +20,12 @@ const _: () = assert!(MIGRATIONS.len() == 1, "VERSION is the number of migration
 
 /// The advisory lock of migrations (the bytes of "taskdeck").
 const LOCK: i64 = 0x7461_736b_6465_636b;
+
+/// How long another process's migration is waited for, in seconds.
+const LOCKED_WITHIN_S: u32 = 60;
+
+/// The bound of a whole run, for a server that stops answering; each statement has the server's bound of ten minutes.
+const MIGRATED_WITHIN: Duration = Duration::from_mins(30);
 
 /// What a migration run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,15 +49,28 @@ impl Db {
         {
             return Ok(Migrated { from: version, to: version });
         }
+        timeout(MIGRATED_WITHIN, self.migrate_locked()).await.unwrap_or_else(|_| {
+            Err(DbError::Unknown(
+                Trouble::new(format!("the migration had no answer within {MIGRATED_WITHIN:?}"))
+                    .hint("run it again: it finds out what was done"),
+            ))
+        })
+    }
+
+    /// Migrates under the lock that lets one process do it at a time.
+    async fn migrate_locked(&self) -> Result<Migrated, DbError> {
         // Taken only now: a pool of one would wait for itself.
         let mut session = self.inner.operator.acquire().await?;
         let schema = &self.inner.schema;
         let sent = |error: tokio_postgres::Error| classify(&error, Effect::Read);
         let transaction = session.client().transaction().await.map_err(sent)?;
         transaction
-            .batch_execute(&format!("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock({LOCK})"))
+            .batch_execute(&format!(
+                "SET LOCAL statement_timeout = '10min'; SET LOCAL lock_timeout = '{LOCKED_WITHIN_S}s'; \
+                 SELECT pg_advisory_xact_lock({LOCK})"
+            ))
             .await
-            .map_err(sent)?;
+            .map_err(|error| while_another_migrates(classify(&error, Effect::Read)))?;
         let from = prepare(&transaction, schema).await?;
         if from > VERSION {
             return Err(newer(from));
@@ -131,6 +153,19 @@ async fn prepare(transaction: &Transaction<'_>, schema: &Schema) -> Result<i32, 
         .await
         .map_err(sent)?;
     Ok(rows.first().map_or(0, |row| row.get(0)))
+}
+
+/// The lock was not had: somebody else has migrated for a long time.
+fn while_another_migrates(error: DbError) -> DbError {
+    match error {
+        DbError::Unavailable(mut trouble) if trouble.sqlstate.as_deref() == Some("55P03") => {
+            trouble.message =
+                format!("another process has migrated this database for over {LOCKED_WITHIN_S} s");
+            trouble.hint = Some("wait for it, or see in pg_stat_activity what holds it up".to_owned());
+            DbError::Unavailable(trouble)
+        }
+        other => other,
+    }
 }
 
 fn newer(version: i32) -> DbError {

@@ -125,10 +125,20 @@ impl Db {
             .first()
             .map(|row| row::get::<i64>(row, "statement_timeout_ms", "the session"))
             .transpose()?;
-        if in_force != Some(asked) {
-            self.inner.listener.mark_behind_pooler();
+        if in_force == Some(asked) && !self.behind_pooler() {
+            return Ok(());
         }
-        Ok(())
+        self.inner.listener.mark_behind_pooler();
+        if self.inner.listener.expects_writable() {
+            return Ok(());
+        }
+        // Nobody may be told that the server enforces what it was never told.
+        Err(DbError::Unavailable(
+            Trouble::new(
+                "a pooler in transaction mode takes no session settings, so nothing would enforce read-only",
+            )
+            .hint("connect directly, or leave out --read-only and use a role that may only read"),
+        ))
     }
 
     /// The schema that the tables are in.

@@ -1,4 +1,5 @@
-//! Counts per state, rates, and what has waited longest: in one look, with bounded work at any size.
+//! Counts per state, rates, and what has waited longest: in one look. The work grows with what waits and runs, not
+//! with what is finished.
 
 use tokio_postgres::types::Type;
 

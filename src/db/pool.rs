@@ -242,8 +242,8 @@ impl Session {
                 Ok(rows)
             }
             Ok(Err(error)) => {
-                self.unfinished = !settled || error.as_db_error().is_none();
-                self.react(&error);
+                self.unfinished =
+                    !settled || error.as_db_error().is_none() || self.leads_to_a_standby(&error);
                 Err(classify(&error, statement.effect))
             }
             Err(_) => {
@@ -260,15 +260,17 @@ impl Session {
         result
     }
 
-    /// What an error says about the other connections of the pool.
-    fn react(&self, error: &tokio_postgres::Error) {
-        use tokio_postgres::error::SqlState;
-        let Some(code) = error.code() else { return };
-        // A demoted primary keeps its sessions and answers pings, so the pool itself never notices (gpustack#6105).
-        if *code == SqlState::READ_ONLY_SQL_TRANSACTION && self.pool.connector.expects_writable() {
+    /// Whether the server refuses writes although this program expects to write there. A demoted primary keeps its
+    /// sessions and answers pings, so neither the pool nor this session notices by itself (gpustack#6105): every
+    /// idle connection is thrown away here, and this one by the caller.
+    fn leads_to_a_standby(&self, error: &tokio_postgres::Error) -> bool {
+        let refuses = error.code() == Some(&tokio_postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION);
+        let noticed = refuses && self.pool.connector.expects_writable();
+        if noticed {
             self.pool.forget_connections();
             self.pool.connector.mark_not_writable();
         }
+        noticed
     }
 
     async fn cancel_at_server(&mut self) {

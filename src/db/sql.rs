@@ -4,7 +4,6 @@
 //! sees the values (partial indexes), and a transaction-mode pooler does not mind.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::domain::Refusal;
@@ -57,6 +56,8 @@ statements! {
     FINISH_SUCCESS = Write "finish_success";
     /// See `finish.sql`.
     FINISH = Write "finish";
+    /// See `finished.sql`.
+    FINISHED = Read "finished";
     /// See `release.sql`.
     RELEASE = Write "release";
     /// See `decide.sql`.
@@ -173,7 +174,7 @@ impl Texts {
 }
 
 /// The statement without its contract, its names filled in.
-pub(crate) fn render(text: &str, schema: &Schema) -> String {
+pub fn render(text: &str, schema: &Schema) -> String {
     let body: String = text.lines().filter(|line| !line.trim_start().starts_with("--")).fold(
         String::with_capacity(text.len()),
         |mut body, line| {
@@ -182,28 +183,39 @@ pub(crate) fn render(text: &str, schema: &Schema) -> String {
             body
         },
     );
-    let mut body = body.replace("{schema}", &schema.quoted()).replace("{columns}", COLUMNS);
-    while let Some(start) = body.find("{text_and_worker ") {
+    let mut body = body.replace("{columns}", COLUMNS);
+    expand(&mut body, "{text_and_worker ", text_and_worker);
+    expand(&mut body, "{walk ", walk);
+    body.replace("{schema}", &schema.quoted())
+}
+
+/// Replaces each `{name argument}` by what `piece` makes of its argument.
+fn expand(body: &mut String, opening: &str, piece: fn(&str) -> String) {
+    while let Some(start) = body.find(opening) {
         let end = start + body[start..].find('}').expect("the placeholder is closed");
-        let characters = body[start + "{text_and_worker ".len()..end].to_owned();
-        body.replace_range(start..=end, &text_and_worker(&characters, schema));
+        let made = piece(&body[start + opening.len()..end]);
+        body.replace_range(start..=end, &made);
     }
-    body
+}
+
+/// The newest ids of the tasks that `condition` names, as `list.sql` needs them for each state.
+fn walk(condition: &str) -> String {
+    format!(
+        "(SELECT t.id, t.queue FROM {{schema}}.tasks t LEFT JOIN {{schema}}.task_inputs x ON x.id = t.id \
+         WHERE {condition} AND ($2::text IS NULL OR x.tenant = $2) AND ($5::bigint IS NULL OR t.id < $5) \
+         ORDER BY t.id DESC \
+         LIMIT CASE WHEN $4::text IS NULL AND $3::text IS NULL THEN $6::bigint ELSE $7::bigint END)"
+    )
 }
 
 /// Joins to `t` the first `characters` (a parameter) of its text and the label of its worker.
-fn text_and_worker(characters: &str, schema: &Schema) -> String {
-    let schema = schema.quoted();
-    let mut join = String::new();
-    write!(
-        join,
+fn text_and_worker(characters: &str) -> String {
+    format!(
         "LEFT JOIN LATERAL (SELECT left(s.input, {characters}) AS input, \
-         octet_length(s.input)::bigint AS input_bytes FROM {schema}.task_inputs s WHERE s.id = t.id) x ON true \
-         LEFT JOIN LATERAL (SELECT i.host || ':' || i.pid AS worker FROM {schema}.instances i \
+         octet_length(s.input)::bigint AS input_bytes FROM {{schema}}.task_inputs s WHERE s.id = t.id) x ON true \
+         LEFT JOIN LATERAL (SELECT i.host || ':' || i.pid AS worker FROM {{schema}}.instances i \
          WHERE i.id = t.claimed_by) w ON true"
     )
-    .expect("writing to a String cannot fail");
-    join
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl Db {
         on_unknown: OnUnknown<'_>,
     ) -> Result<Vec<Submitted>, DbError> {
         let resolved = resolve(on_unknown, || self.submit_once(texts, new, preview)).await?;
-        self.wake().await;
+        self.wake();
         let mut answers = resolved.answer;
         for answer in &mut answers {
             // A row that was there before the first answer was lost is told from one that this submit made by its
@@ -137,29 +137,23 @@ impl Db {
             .collect()
     }
 
-    /// Tells listeners that there may be something to do, at most every 100 ms; polling finds it otherwise.
-    pub async fn wake(&self) {
-        match self.inner.wakes.ask(Instant::now()) {
-            Ask::Now => self.send_wake().await,
-            Ask::Later(after) => {
-                let db = self.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(after).await;
-                    db.settle_wakes().await;
-                });
-            }
-            Ask::Owed => {}
-        }
+    /// Tells listeners that there may be something to do, at most every 100 ms; polling finds it otherwise. It is sent
+    /// beside the caller: no answer waits for it.
+    pub fn wake(&self) {
+        let Some(after) = self.inner.wakes.owe(Instant::now()) else { return };
+        let db = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            db.settle_wakes().await;
+        });
     }
 
-    /// Sends a wake-up that is still owed; for a program that is about to end.
+    /// Sends the wake-up that is still owed, or waits for it to be sent; for a program that is about to end.
     pub async fn settle_wakes(&self) {
-        if self.inner.wakes.settle(Instant::now()) {
-            self.send_wake().await;
+        let _sending = self.inner.wakes.sending.lock().await;
+        if !self.inner.wakes.settle(Instant::now()) {
+            return;
         }
-    }
-
-    async fn send_wake(&self) {
         let channel = self.inner.schema.channel();
         // Whoever misses it finds the row at the next poll, so a failure is nothing but a delay.
         if let Err(error) = self.inner.operator.query(WAKE, &[(&channel, Type::TEXT)]).await {
@@ -176,7 +170,11 @@ enum Made {
 
 /// When wake-ups were and will be sent.
 #[derive(Debug, Default)]
-pub(crate) struct Wakes(Mutex<WakeState>);
+pub(crate) struct Wakes {
+    state: Mutex<WakeState>,
+    /// Held while one is sent, so that a program that ends can wait for it.
+    sending: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug, Default)]
 struct WakeState {
@@ -184,39 +182,29 @@ struct WakeState {
     owed: bool,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Ask {
-    Now,
-    Later(Duration),
-    Owed,
-}
-
 impl Wakes {
-    fn ask(&self, now: Instant) -> Ask {
-        let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    /// Notes that a wake-up is owed; returns after what time to send it, unless somebody is to send one already.
+    fn owe(&self, now: Instant) -> Option<Duration> {
+        let mut state = self.lock();
         if state.owed {
-            return Ask::Owed;
+            return None;
         }
-        let since = state.last.map(|last| now.duration_since(last));
-        match since {
-            Some(since) if since < WAKE_EVERY => {
-                state.owed = true;
-                Ask::Later(WAKE_EVERY.saturating_sub(since))
-            }
-            _ => {
-                state.last = Some(now);
-                Ask::Now
-            }
-        }
+        state.owed = true;
+        let since = state.last.map_or(WAKE_EVERY, |last| now.duration_since(last));
+        Some(WAKE_EVERY.saturating_sub(since))
     }
 
     /// Whether one was owed; it no longer is.
     fn settle(&self, now: Instant) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = self.lock();
         if state.owed {
             state.last = Some(now);
         }
         std::mem::take(&mut state.owed)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, WakeState> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -228,11 +216,13 @@ mod tests {
     fn a_thousand_submits_make_few_wake_ups_and_none_is_forgotten() {
         let wakes = Wakes::default();
         let start = Instant::now();
-        assert_eq!(wakes.ask(start), Ask::Now);
-        assert_eq!(wakes.ask(start + Duration::from_millis(30)), Ask::Later(Duration::from_millis(70)));
-        assert_eq!(wakes.ask(start + Duration::from_millis(40)), Ask::Owed);
+        assert_eq!(wakes.owe(start), Some(Duration::ZERO));
+        assert_eq!(wakes.owe(start), None, "one is on its way");
+        assert!(wakes.settle(start));
+        assert!(!wakes.settle(start));
+        assert_eq!(wakes.owe(start + Duration::from_millis(30)), Some(Duration::from_millis(70)));
+        assert_eq!(wakes.owe(start + Duration::from_millis(40)), None);
         assert!(wakes.settle(start + Duration::from_millis(100)));
-        assert!(!wakes.settle(start + Duration::from_millis(100)));
-        assert_eq!(wakes.ask(start + Duration::from_millis(150)), Ask::Later(Duration::from_millis(50)));
+        assert_eq!(wakes.owe(start + Duration::from_secs(1)), Some(Duration::ZERO));
     }
 }

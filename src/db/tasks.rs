@@ -6,12 +6,12 @@ use tokio_postgres::types::Type;
 use super::Db;
 use super::error::DbError;
 use super::row::{event, get, last_change, listed, task};
-use super::sql::{CLOCK, EVENTS, LAST_CHANGE, LIST, TASK};
+use super::sql::{EVENTS, LAST_CHANGE, LIST, TASK};
 use crate::domain::observed::{Filter, Page};
 use crate::domain::outcome::TaskHistory;
 use crate::domain::{LastChange, Status, Task, TaskId};
 
-/// How many rows a search looks at before it gives back what it found and where to go on.
+/// How many rows a search, or the list of one queue, looks at before it gives back what it found and where to go on.
 const SEARCH_WINDOW: i64 = 5_000;
 
 /// The most events that a history shows; a task that has more shows its newest.
@@ -77,16 +77,13 @@ impl Db {
         id: TaskId,
         tenant: Option<&str>,
     ) -> Result<(Option<TaskHistory>, Timestamp), DbError> {
-        let clock = self.inner.operator.query(CLOCK, &[]).await?;
-        let clock = clock.first().ok_or_else(|| DbError::BadRow {
-            what: "the clock".to_owned(),
-            problem: "the server returned no row for it".to_owned(),
-        })?;
-        let read_at = get(clock, "read_at", "the clock")?;
+        let read_at = self.clock().await?;
         let Some(task) = self.task(id, tenant, Preview::Whole).await? else { return Ok((None, read_at)) };
         let rows =
             self.inner.operator.query(EVENTS, &[(&id.0, Type::INT8), (&EVENTS_SHOWN, Type::INT8)]).await?;
-        let events = rows.iter().rev().map(event).collect::<Result<_, _>>()?;
+        let mut events = rows.iter().rev().map(event).collect::<Result<Vec<_>, _>>()?;
+        // What happened between the two reads is not part of the row that was read.
+        events.retain(|event| event.version_after <= task.version);
         Ok((Some(TaskHistory { task, events }), read_at))
     }
 
@@ -145,7 +142,7 @@ impl Db {
         let full = i64::try_from(tasks.len()).is_ok_and(|shown| shown >= limit);
         let next_before = if full {
             tasks.last().map(crate::domain::observed::Listed::id)
-        } else if search.is_some() && scanned >= window {
+        } else if (search.is_some() || queue.is_some()) && scanned >= window {
             scanned_to.map(TaskId)
         } else {
             None

@@ -92,7 +92,7 @@ pub enum ClaimById {
 pub enum Finished {
     /// It took effect.
     Committed {
-        /// The state that the row now has.
+        /// The state that it left the row in.
         status: Status,
     },
     /// The row is there, but this claim is no longer its current one; nothing was changed.

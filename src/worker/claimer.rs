@@ -110,7 +110,7 @@ impl Claimer {
             core.rates().add(Count::Claimed, new.len(), now);
             core.bells.slots.notify_waiters();
             core.bells.releases.notify_one();
-            core.bells.cancels.notify_one();
+            core.bells.busy.notify_one();
             core.bells.view.notify_one();
         }
         new

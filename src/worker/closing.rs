@@ -83,6 +83,7 @@ async fn wait(core: &Arc<Core>) -> Settled {
     let grace = tokio::time::Instant::now() + core.config.grace;
     let mut asked: JoinSet<()> = JoinSet::new();
     let mut seen = Phase::Draining;
+    let mut reason = None;
     loop {
         let phase = core.phase();
         if phase == Phase::Leaving {
@@ -94,7 +95,7 @@ async fn wait(core: &Arc<Core>) -> Settled {
             }
         }
         if seen < phase {
-            tell(core, None);
+            tell(core, reason);
             seen = phase;
         }
         if core.claims_ended.is_set() && core.ledger().is_empty() {
@@ -106,8 +107,7 @@ async fn wait(core: &Arc<Core>) -> Settled {
             () = core.reached(Phase::Leaving) => {}
             () = tokio::time::sleep_until(grace), if phase == Phase::Draining => {
                 if core.advance(Phase::Canceling) {
-                    tell(core, Some("the grace time has passed"));
-                    seen = Phase::Draining;
+                    reason = Some("the grace time has passed");
                 }
             }
         }

@@ -129,7 +129,7 @@ async fn send(core: &Core, instance: InstanceId, batch: Batch) -> Result<(), DbE
             if !tasks.is_empty() {
                 core.events.tell(|| WorkerEvent::Released { tasks, reason });
                 // Others may have a free slot for them.
-                core.db.wake().await;
+                core.db.wake();
             }
         }
     }

@@ -84,6 +84,8 @@ pub(super) struct Bells {
     pub(super) others: Notify,
     /// Something is to be given back.
     pub(super) releases: Notify,
+    /// Something is in flight that may be canceled.
+    pub(super) busy: Notify,
     /// There may be a cancel request.
     pub(super) cancels: Notify,
     /// What a heartbeat publishes has changed.

@@ -36,7 +36,7 @@ pub(super) async fn cancels(core: Arc<Core>) {
             (ledger.instance(), ledger.running() + ledger.buffered() > 0)
         };
         if !busy {
-            core.bells.cancels.notified().await;
+            core.bells.busy.notified().await;
             continue;
         }
         match core.db.cancel_requests(instance).await {
@@ -56,7 +56,7 @@ pub(super) async fn cancels(core: Arc<Core>) {
             }
             Err(error) => core.failed(Part::Cancels, &error),
         }
-        // Claims ring too, and come far more often than anybody cancels.
+        // Wake-ups announce submits too, and come far more often than anybody cancels.
         sleep(CANCELS_EVERY / 20).await;
         tokio::select! {
             () = core.bells.cancels.notified() => {}
@@ -75,7 +75,7 @@ pub(super) async fn recovery(core: Arc<Core>) {
                 core.got_through(Part::Recovery);
                 if tasks.iter().any(|task| task.status == Status::Queued) {
                     core.bells.work.notify_one();
-                    core.db.wake().await;
+                    core.db.wake();
                 }
                 if !tasks.is_empty() {
                     core.events.tell(|| WorkerEvent::Recovered { tasks });

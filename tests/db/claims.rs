@@ -294,6 +294,7 @@ async fn only_a_working_instance_whose_lease_lasts_claims() {
     let db = &test.db;
     let client = outside(&test.url).await;
     let task = submit(db, "nobody's").await;
+    worker(db).await;
     let mut idle = vec![("unknown", InstanceId(uuid::Uuid::now_v7()))];
     for state in InstanceState::ALL.into_iter().filter(|state| *state != InstanceState::Working) {
         let new = new_instance(&["default"], LONG);

@@ -283,3 +283,35 @@ async fn a_statement_past_its_deadline_is_stopped_at_the_server() {
     blocked.rollback().await.expect("rollback");
     assert_eq!(row(&test.db, task.id).await, task);
 }
+
+/// A server that was demoted keeps its sessions and answers, and refuses every write (gpustack#6105). The session that
+/// met the refusal is thrown away like the idle ones; the next goes to wherever writes are taken.
+#[tokio::test]
+async fn a_session_that_refuses_writes_is_not_used_again() {
+    let test = database_with(pools_of_one()).await;
+    let db = &test.db;
+    let client = outside(&test.url).await;
+    submit(db, "before").await;
+    let name = name_of_database(&client).await;
+    client
+        .batch_execute(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"))
+        .await
+        .expect("demote");
+    terminate(&client).await;
+    let refused = until("a write that is refused", || async {
+        match db.submit("refused", &NewTask::default(), &SubmissionKey::fresh(), &quiet).await {
+            Err(DbError::Unavailable(why)) if why.sqlstate.as_deref() == Some("25006") => Some(why),
+            _ => None,
+        }
+    })
+    .await;
+    assert!(refused.message.contains("read-only"), "{refused}");
+    // Promoted again: sessions that began before stay read-only for ever, so only a new one can write.
+    let again = format!("SET default_transaction_read_only = off; ALTER DATABASE {name} RESET ALL");
+    client.batch_execute(&again).await.expect("promote");
+    submit(db, "after").await;
+}
+
+async fn name_of_database(client: &Client) -> String {
+    client.query_one("SELECT current_database()::text", &[]).await.expect("its name").get(0)
+}

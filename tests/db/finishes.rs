@@ -8,19 +8,20 @@ use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::outcome::{Finished, Verdict};
 use taskdeck::domain::{InstanceId, NewTask, Status, Task, TaskId, TextCounts};
 use tokio::sync::Barrier;
+use tokio_postgres::Client;
 
 use crate::scene::{
-    LONG, claim, decide, decided, decision, failure, finish, history, outside, row, running, submit,
+    LONG, claim, decide, decided, decision, failure, finish, history, number, outside, row, running, submit,
     submit_as, success, worker, worker_with,
 };
-use crate::support::database;
+use crate::support::{database, until};
 
 const SUCCEEDED: Finished = Finished::Committed { status: Status::Succeeded };
 
-/// A success of the same claim with other counts than the input's.
-fn other_counts(claimed: &Claimed) -> Finish {
-    let counts = TextCounts { words: 99, bytes: 99, runes: 99 };
-    Finish { end: FinishEnd::Success { counts, output: None }, ..success(claimed) }
+/// A success of the same claim with another result than the input's.
+fn another(claimed: &Claimed, counts: TextCounts, output: Option<&str>) -> Finish {
+    let output = output.map(str::to_owned);
+    Finish { end: FinishEnd::Success { counts, output }, ..success(claimed) }
 }
 
 #[tokio::test]
@@ -56,14 +57,19 @@ async fn result_and_state_are_one_commit() {
     // Sent again it is the same finish; another one is told the state and changes nothing.
     assert_eq!(finish(db, instance, &real).await, SUCCEEDED);
     let refused = Finished::LeaseLost { status: Status::Succeeded, claim_no: 1 };
-    let with_output = Finish {
-        end: FinishEnd::Success { counts: done.counts, output: Some("more".to_owned()) },
-        ..success(&claimed)
-    };
-    for second in [other_counts(&claimed), with_output, failure(&claimed, "a late failure")] {
+    let seconds = [
+        another(&claimed, TextCounts { words: 99, ..done.counts }, None),
+        another(&claimed, TextCounts { bytes: 99, ..done.counts }, None),
+        another(&claimed, TextCounts { runes: 99, ..done.counts }, None),
+        another(&claimed, done.counts, Some("more")),
+        failure(&claimed, "a late failure"),
+    ];
+    for second in seconds {
         assert_eq!(finish(db, instance, &second).await, refused);
-        assert_eq!(row(db, claimed.id).await, done);
     }
+    assert_eq!(finish(db, worker(db).await, &real).await, refused, "another instance's claim");
+    assert_eq!(db.release(instance, "x", "late", &[(claimed.id, 1)]).await.expect("release"), []);
+    assert_eq!(row(db, claimed.id).await, done);
     let absent = Finish { id: TaskId(i64::MAX), ..success(&claimed) };
     assert_eq!(finish(db, instance, &absent).await, Finished::NotFound);
     let absent = Finish { id: TaskId(i64::MAX), ..failure(&claimed, "x") };
@@ -118,7 +124,7 @@ async fn a_failure_is_retried_until_the_attempts_are_spent() {
     // Sent again once the next attempt runs: still this finish's own, and nothing changes.
     let second = claim(db, instance).await;
     assert_eq!((second.claim_no, second.attempt, second.max_attempts), (2, 2, 2));
-    assert_eq!(finish(db, instance, &late).await, Finished::Committed { status: Status::Running });
+    assert_eq!(finish(db, instance, &late).await, Finished::Committed { status: Status::Queued });
     let last = failure(&second, "again");
     assert_eq!(finish(db, instance, &last).await, Finished::Committed { status: Status::Failed });
     let failed = row(db, task.id).await;
@@ -175,7 +181,10 @@ async fn a_finish_of_an_old_claim_changes_nothing() {
         assert_eq!(row(db, old.id).await, before);
     }
     // Both claims in one batch: only the current one takes effect, and the other is not told that it did.
-    let answers = db.finish(owner, "x", &[other_counts(&old), success(&new)]).await.expect("finish");
+    let answers = db
+        .finish(owner, "x", &[another(&old, TextCounts::of("old"), None), success(&new)])
+        .await
+        .expect("finish");
     assert_eq!(answers, [Finished::LeaseLost { status: Status::Succeeded, claim_no: 2 }, SUCCEEDED]);
     assert_eq!(row(db, old.id).await.counts, TextCounts::of("frozen"));
 }
@@ -184,10 +193,7 @@ async fn a_finish_of_an_old_claim_changes_nothing() {
 async fn a_batch_tells_each_its_own_end() {
     let test = database().await;
     let db = &test.db;
-    let (owner, stale) = {
-        let (_, old, owner, _) = stale_claim(db).await;
-        (owner, old)
-    };
+    let (_, stale, owner, _) = stale_claim(db).await;
     let good = running(db, owner, "good").await;
     let canceled = running(db, owner, "to be canceled").await;
     let failing = running(db, owner, "failing").await;
@@ -198,10 +204,7 @@ async fn a_batch_tells_each_its_own_end() {
         success(&stale),
         success(&canceled),
         absent,
-        Finish {
-            end: FinishEnd::Success { counts: TextCounts::of("good"), output: Some("out\0".to_owned()) },
-            ..success(&good)
-        },
+        another(&good, TextCounts::of("good"), Some("out\0")),
     ];
     let expected = [
         Finished::Committed { status: Status::Queued },
@@ -228,8 +231,11 @@ async fn a_failure_after_a_cancel_request_is_canceled() {
     let db = &test.db;
     let instance = worker(db).await;
     let claimed = running(db, instance, "stopped").await;
+    assert_eq!(db.cancel_requests(instance).await.expect("ask"), []);
     decided(db, DecisionKind::Cancel, &row(db, claimed.id).await).await;
     assert_eq!(db.cancel_requests(instance).await.expect("ask"), [(claimed.id, claimed.claim_no)]);
+    let other = worker(db).await;
+    assert_eq!(db.cancel_requests(other).await.expect("ask"), [], "another instance is not asked");
     let end = failure(&claimed, "killed");
     assert_eq!(finish(db, instance, &end).await, Finished::Committed { status: Status::Canceled });
     assert_eq!(db.cancel_requests(instance).await.expect("ask"), []);
@@ -334,4 +340,46 @@ async fn a_finish_that_waited_reads_the_row_again() {
         let now: Task = row(&db, claimed.id).await;
         assert_eq!((now.status, now.counts), (expected, TextCounts::default()));
     }
+}
+
+/// A finish that is sent again while its first copy still waits for the row finds that it was the one that committed:
+/// events are read after the wait, not by the snapshot from before it.
+#[tokio::test]
+async fn a_finish_sent_twice_at_once_is_one_finish() {
+    let test = database().await;
+    let db = test.db.clone();
+    let instance = worker(&db).await;
+    let (mut client, watch) = (outside(&test.url).await, outside(&test.url).await);
+    for max_attempts in [3, 1] {
+        let new = NewTask { max_attempts, ..NewTask::default() };
+        crate::scene::submit_as(&db, "twice", &new).await;
+        let end = failure(&claim(&db, instance).await, "broken");
+        let transaction = client.transaction().await.expect("begin");
+        let lock = "SELECT FROM taskdeck.tasks WHERE id = $1 FOR UPDATE";
+        transaction.query(lock, &[&end.id.0]).await.expect("lock");
+        let copies: Vec<_> = (1..=2)
+            .map(|copy| {
+                let (db, end) = (db.clone(), end.clone());
+                (copy, tokio::spawn(async move { finish(&db, instance, &end).await }))
+            })
+            .collect();
+        until_so_many_wait(&watch, 2).await;
+        transaction.commit().await.expect("commit");
+        for (copy, told) in copies {
+            let told = told.await.expect("no panic");
+            assert!(matches!(told, Finished::Committed { .. }), "copy {copy}: {told:?}");
+        }
+        let written =
+            format!("SELECT count(*) FROM taskdeck.events WHERE operation_id = '{}'", end.operation);
+        assert_eq!(number(&watch, &written).await, 1);
+    }
+}
+
+async fn until_so_many_wait(watch: &Client, sessions: i64) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity \
+                   WHERE wait_event_type = 'Lock' AND datname = current_database()";
+    until("sessions that wait for the row", || async {
+        (number(watch, waiting).await >= sessions).then_some(())
+    })
+    .await;
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use taskdeck::db::sql::RECOVER;
 use taskdeck::db::{Claimed, Db, Recovered, Renewal};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::outcome::Finished;
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, TextCounts};
 use tokio::sync::Barrier;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::scene::{
     LONG, beat, claim, decided, finish, history, new_instance, number, outside, request, row, running,
-    submit, submit_as, success, worker, worker_with,
+    submit, submit_as, success, text, worker, worker_with,
 };
 use crate::support::database;
 
@@ -121,6 +123,48 @@ async fn every_state_that_lives_can_be_lost_and_no_ended_one_again() {
         assert_eq!(row.get::<_, String>(0), expected.as_str());
         assert_eq!(row.get::<_, bool>(1), !state.is_alive(), "{state:?}: an end is not moved");
     }
+}
+
+/// The statement itself, without the look for lost instances that the program does before it: a lease that has
+/// just passed is no reason to take a task from an instance that may still renew it.
+#[tokio::test]
+async fn only_what_a_lost_instance_holds_is_taken() {
+    let test = database().await;
+    let db = &test.db;
+    let client = outside(&test.url).await;
+    let instance = worker(db).await;
+    let held = running(db, instance, "x").await;
+    freeze(db, instance).await;
+    let operation = uuid::Uuid::now_v7();
+    let params: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&9_i64, Type::INT8), (&"r", Type::TEXT), (&operation, Type::UUID)];
+    for (state, taken) in [("working", 0), ("draining", 0), ("lost", 1)] {
+        let set = "UPDATE taskdeck.instances SET state = $1";
+        client.execute(set, &[&state]).await.expect("set");
+        let rows = client.query_typed(&text(RECOVER), &params).await.expect("recover");
+        assert_eq!(rows.len(), taken, "{state}");
+    }
+    assert_eq!(row(db, held.id).await.status, Status::Queued);
+}
+
+#[tokio::test]
+async fn a_row_that_another_session_holds_is_passed_over() {
+    let test = database().await;
+    let db = &test.db;
+    let mut client = outside(&test.url).await;
+    let dead = worker(db).await;
+    let (first, second) = (running(db, dead, "locked").await, running(db, dead, "free").await);
+    freeze(db, dead).await;
+    let holder = client.transaction().await.expect("begin");
+    holder
+        .execute("SELECT FROM taskdeck.tasks WHERE id = $1 FOR UPDATE", &[&first.id.0])
+        .await
+        .expect("lock");
+    let taken = db.recover("r").await.expect("recovers without waiting");
+    assert_eq!(taken.iter().map(|taken| taken.id).collect::<Vec<_>>(), [second.id]);
+    holder.rollback().await.expect("rollback");
+    let taken = db.recover("r").await.expect("recover");
+    assert_eq!(taken.iter().map(|taken| taken.id).collect::<Vec<_>>(), [first.id]);
 }
 
 #[tokio::test]

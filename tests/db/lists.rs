@@ -1,8 +1,8 @@
 //! Lists: pages by key that show each row once, filters, searches that look at a bounded number of rows, and
 //! plans that find what is rare by index.
 
-use taskdeck::db::sql::LIST;
-use taskdeck::db::{Db, ListQuery, Preview};
+use taskdeck::db::sql::{LIST, render};
+use taskdeck::db::{Db, ListQuery, Preview, Schema};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::observed::{Filter, Listed};
 use taskdeck::domain::{NewTask, Status, Task, TaskId};
@@ -153,6 +153,10 @@ async fn a_large_table(client: &Client) {
              UPDATE taskdeck.tasks SET status = 'SUBMITTED', finished_at = NULL WHERE id % 10000 = 2; \
              UPDATE taskdeck.tasks SET status = 'RUNNING', finished_at = NULL, \
                 claimed_by = gen_random_uuid() WHERE id % 10000 = 3; \
+             UPDATE taskdeck.tasks SET status = 'QUEUED', finished_at = NULL WHERE id % 10000 = 4; \
+             UPDATE taskdeck.tasks SET status = 'QUEUED', finished_at = NULL, \
+                scheduled_at = created_at + interval '1 day' WHERE id % 10000 = 5; \
+             UPDATE taskdeck.tasks SET queue = 'mail' WHERE id % 10000 = 6; \
              UPDATE taskdeck.tasks SET tenant = 'rare' WHERE id % 10000 = 1; \
              UPDATE taskdeck.task_inputs SET tenant = 'rare' WHERE id % 10000 = 1;",
         )
@@ -172,11 +176,16 @@ async fn what_is_rare_is_found_by_index() {
     let plain = Filter::default();
     let of = |status| Filter { statuses: vec![status], ..Filter::default() };
     let tenant = Filter { tenant: Some("rare".to_owned()), ..Filter::default() };
+    let live = vec![Status::Submitted, Status::Queued, Status::Running];
+    let mixed = vec![Status::Queued, Status::Failed];
     for (what, filter, rows) in [
         ("everything", plain, 50),
         ("failed", of(Status::Failed), 10),
         ("held", of(Status::Submitted), 10),
         ("running", of(Status::Running), 10),
+        ("queued, due and put off", of(Status::Queued), 20),
+        ("all that lives", Filter { statuses: live.clone(), ..Filter::default() }, 40),
+        ("what ended otherwise, and waits", Filter { statuses: mixed, ..Filter::default() }, 30),
         ("none", of(Status::Canceled), 0),
         ("tenant", tenant.clone(), 10),
         ("tenant's failed", Filter { statuses: vec![Status::Failed], ..tenant.clone() }, 10),
@@ -192,15 +201,26 @@ async fn what_is_rare_is_found_by_index() {
     }
 }
 
+/// A queue has no index of its own for lists: a bounded number of rows is looked at, and the page says where to go on.
+#[tokio::test]
+async fn the_list_of_a_queue_looks_at_a_window() {
+    let test = database().await;
+    let db = &test.db;
+    let client = outside(&test.url).await;
+    a_large_table(&client).await;
+    let mail = Filter { queue: Some("mail".to_owned()), ..Filter::default() };
+    let page = db.list(&query(mail.clone(), 50)).await.expect("a page");
+    assert_eq!((page.rows.len(), page.next_before), (0, Some(TaskId(95_001))));
+    let read = rows_read(&explain(&client, &mail).await, "tasks");
+    assert!(read <= 10_000.0, "{read} rows were read");
+    let (found, _) = walk(db, query(mail, 50)).await;
+    assert_eq!(found.len(), 10);
+}
+
 /// The plan of a page with what it read, as the program sends it: with its values, not as a generic plan.
 async fn explain(client: &Client, filter: &Filter) -> serde_json::Value {
     const NO_ID: Option<i64> = None;
-    let columns = "t.*";
-    let from = LIST.text.find("\nWITH").expect("the statement");
-    let text = LIST.text[from..]
-        .replace("{schema}", "taskdeck")
-        .replace("{columns}", columns)
-        .replace("{text_and_worker $8}", "LEFT JOIN LATERAL (SELECT $8::integer) x ON true");
+    let text = render(LIST.text, &Schema::new("taskdeck").expect("a name"));
     let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
     let statuses = (!statuses.is_empty()).then_some(statuses);
     let rows = client

@@ -59,6 +59,13 @@ async fn a_small_table_is_counted_exactly() {
     db.recover("r").await.expect("recover");
     let overview = db.overview(None).await.expect("overview");
     assert_eq!((overview.alive_instances, overview.lost_instances), (2, 1));
+    // What was declared lost counts as such, however long its lease would have lasted.
+    client
+        .batch_execute("UPDATE taskdeck.instances SET lease_until = now() + interval '1 h'")
+        .await
+        .expect("set");
+    let overview = db.overview(None).await.expect("overview");
+    assert_eq!((overview.alive_instances, overview.lost_instances), (2, 1));
 }
 
 #[tokio::test]

@@ -1,13 +1,13 @@
 //! What a pooler in transaction mode does to a session's start, done by a few lines in front of the real server: it
 //! refuses the parameters that this program asks for, or it swallows them.
 
-use taskdeck::db::Limits;
+use taskdeck::db::{Access, Db, DbError, Limits, Options as DbOptions, Schema};
 use taskdeck::domain::NewTask;
 use taskdeck::domain::input::SubmissionKey;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{empty_database, open, psql, shared_server};
+use crate::support::{conn_info, empty_database, open, psql, shared_server};
 
 /// What happens to `options` in a startup message.
 #[derive(Clone, Copy)]
@@ -91,4 +91,19 @@ async fn it_works_behind_a_pooler_and_knows_that_it_does() {
 async fn a_server_of_its_own_is_not_taken_for_a_pooler() {
     let db = open(&empty_database(), Limits::default()).await;
     assert!(!db.behind_pooler());
+}
+
+#[tokio::test]
+async fn nobody_is_told_that_a_session_is_read_only_when_the_server_was_not() {
+    for options in [Options::Refused, Options::Swallowed] {
+        let through = pooler(&empty_database(), options).await;
+        let read_only = DbOptions {
+            schema: Schema::new("taskdeck").expect("a name"),
+            limits: Limits::default(),
+            access: Access::ReadOnly,
+            application: "test".to_owned(),
+        };
+        let error = Db::open(conn_info(&through), read_only).await.expect_err("not enforced");
+        assert!(matches!(&error, DbError::Unavailable(why) if why.message.contains("read-only")), "{error}");
+    }
 }

@@ -146,7 +146,7 @@ async fn a_submit_wakes_whoever_listens() {
     let mut listener = test.db.listen().await.expect("listen");
     let waiting = tokio::spawn(async move { listener.wait(std::time::Duration::from_secs(20)).await });
     for _ in 0..3 {
-        db.wake().await;
+        db.wake();
     }
     let sent = || async {
         let figures = db.statement_figures();

@@ -107,6 +107,33 @@ async fn a_decision_whose_answer_is_lost_is_made_once() {
     }
 }
 
+/// Once an answer was lost, that the database cannot be asked does not mean that nothing was applied.
+#[tokio::test]
+async fn what_is_unknown_stays_so_until_the_database_can_be_asked() {
+    let (test, client, proxy, db) = behind_a_proxy().await;
+    let task = submit(&test.db, "x").await;
+    for (connections, cut) in [(2, Cut::After), (3, Cut::Before)] {
+        let seen = row(&test.db, task.id).await;
+        let kind = if seen.version == 0 { DecisionKind::Cancel } else { DecisionKind::Requeue };
+        // A wake-up that is still owed would take the connection that the decision is to be sent on.
+        db.settle_wakes().await;
+        proxy.cut(cut, "judged AS");
+        proxy.refuse(connections);
+        let asked = decision(kind, &[&seen]);
+        let answer = db.decide(&asked, &|_| {}).await.expect("decide");
+        assert_eq!((answer.outcome(), answer.resolved_from_unknown), (DecisionOutcome::Committed, true));
+        assert_eq!(row(&test.db, task.id).await.version, seen.version + 1);
+        db.settle_wakes().await;
+        proxy.cut(cut, "task_inputs (tenant");
+        proxy.refuse(connections);
+        let key = SubmissionKey::fresh();
+        let submitted = db.submit("y", &NewTask::default(), &key, &|_| {}).await.expect("submit");
+        assert!(submitted.created && submitted.resolved_from_unknown);
+    }
+    assert_eq!(number(&client, "SELECT count(*) FROM taskdeck.events").await, 2);
+    assert_eq!(number(&client, "SELECT count(*) FROM taskdeck.tasks").await, 3);
+}
+
 #[tokio::test]
 async fn a_claim_whose_answer_is_lost_is_found_by_its_token() {
     let (test, client, proxy, db) = behind_a_proxy().await;
@@ -158,6 +185,7 @@ async fn a_finish_whose_answer_is_lost_is_sent_again() {
         assert_eq!(finish(&db, instance, &end).await, committed, "{cut:?}");
         let now = row(&test.db, claimed.id).await;
         assert_eq!((now.counts, now.version), (TextCounts::of("three words here"), 2), "{cut:?}");
+        assert_eq!(db.claimed(instance).await.expect("asked"), [], "{cut:?}: it holds nothing any more");
 
         let claimed = running(&test.db, instance, "fails").await;
         let end = failure(&claimed, "once");

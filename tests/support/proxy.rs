@@ -24,9 +24,17 @@ pub(crate) enum Cut {
 struct Plan {
     /// The next requests that contain this text are cut, each once.
     armed: Vec<(Cut, &'static str)>,
+    /// So many of the next connections are closed at once.
+    refused: u32,
 }
 
 impl Plan {
+    fn refuse(&mut self) -> bool {
+        let due = self.refused > 0;
+        self.refused = self.refused.saturating_sub(1);
+        due
+    }
+
     /// What is to be done with this request, and no longer with the next.
     fn take(&mut self, messages: &[Message]) -> Option<Cut> {
         let matches = |marker: &str| messages.iter().any(|message| message.contains(marker.as_bytes()));
@@ -53,6 +61,9 @@ impl Proxy {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (plan, cuts) = shared.clone();
+                if locked(&plan).refuse() {
+                    continue;
+                }
                 tokio::spawn(async move {
                     if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await {
                         // How it ends is for the two ends to notice.
@@ -72,6 +83,11 @@ impl Proxy {
     /// Cuts the next request whose bytes contain `marker`; told several times, as many requests.
     pub(crate) fn cut(&self, cut: Cut, marker: &'static str) {
         locked(&self.plan).armed.push((cut, marker));
+    }
+
+    /// Closes the next `connections` connections at once, as a server does that is going down.
+    pub(crate) fn refuse(&self, connections: u32) {
+        locked(&self.plan).refused = connections;
     }
 
     /// How many requests were cut.

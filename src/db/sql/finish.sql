@@ -3,9 +3,10 @@
 -- $1 uuid, $2 bigint, $3 bigint, $4 boolean succeeded, $5 bigint words, $6 bigint bytes, $7 bigint runes,
 -- $8 text output, $9 text error, $10 seconds until a retry, $11 text actor, $12 uuid operation id.
 -- One row if the task exists: `changed` tells whether this statement ended the claim, `own` whether this same
--- finish had been committed before; then the row's state and claim number. Zero rows: no such task.
--- A success leaves no event: it is known again by its claim and by its very result in the row. Another end of the
--- same claim is not.
+-- success had been committed before; then the row's state and claim number. Zero rows: no such task.
+-- A success leaves no event: it is known again by its claim and by its very result in the row. Any other end is
+-- known again by its event (`finished.sql`), which this statement could not see if it waited for the row.
+-- As in `finish_success.sql`, `t.status || ''` keeps the planner off tasks_running.
 -- Index: the primary key. `cur` locks the row and reads it as its last writer left it; what is decided from it
 -- cannot change before this statement ends.
 WITH cur AS MATERIALIZED (
@@ -31,7 +32,7 @@ WITH cur AS MATERIALIZED (
                                     WHEN cur.attempt < cur.max_attempts THEN 'QUEUED'
                                     ELSE 'FAILED' END AS status) e
     WHERE t.id = cur.id
-      AND t.status = 'RUNNING'
+      AND t.status || '' = 'RUNNING'
       AND t.claimed_by = $1
       AND t.claim_no = $3
     RETURNING t.id, t.status, t.version, t.claim_no
@@ -46,9 +47,8 @@ WITH cur AS MATERIALIZED (
     FROM upd WHERE upd.status <> 'SUCCEEDED'
 )
 SELECT upd.id IS NOT NULL AS changed,
-       (cur.status = 'SUCCEEDED' AND cur.claimed_by = $1 AND cur.claim_no = $3 AND $4 AND cur.words = $5
-         AND cur.bytes = $6 AND cur.runes = $7 AND cur.output IS NOT DISTINCT FROM $8)
-         OR EXISTS (SELECT FROM {schema}.events v WHERE v.operation_id = $12 AND v.task_id = $2) AS own,
+       cur.status = 'SUCCEEDED' AND cur.claimed_by = $1 AND cur.claim_no = $3 AND $4 AND cur.words = $5
+         AND cur.bytes = $6 AND cur.runes = $7 AND cur.output IS NOT DISTINCT FROM $8 AS own,
        coalesce(upd.status, cur.status) AS status,
        cur.claim_no
 FROM cur LEFT JOIN upd ON upd.id = cur.id

@@ -4,6 +4,9 @@
 -- Returns the claims that it ended, each by id and claim number. One that is missing was canceled meanwhile, or
 -- is no longer current: `finish.sql` tells which.
 -- Index: the primary key.
+-- `t.status || ''` keeps the planner off the partial index tasks_running: on a table without statistics it takes that
+-- as the outer side and compares each of the instance's rows with each of the array (888,000 comparisons for a batch
+-- of 500: 168 ms instead of 7).
 UPDATE {schema}.tasks AS t
 SET status = 'SUCCEEDED',
     version = t.version + 1,
@@ -16,7 +19,7 @@ SET status = 'SUCCEEDED',
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
     AS f(id, claim_no, words, bytes, runes, output)
 WHERE t.id = f.id
-  AND t.status = 'RUNNING'
+  AND t.status || '' = 'RUNNING'
   AND t.claimed_by = $1
   AND t.claim_no = f.claim_no
   AND NOT t.cancel_requested

@@ -1,26 +1,40 @@
 -- A page of tasks, newest first, by key.
 -- $1 text[] states or NULL, $2 text tenant or NULL, $3 text queue or NULL, $4 text searched for or NULL,
--- $5 bigint: only ids below it, or NULL, $6 bigint page size, $7 bigint: how many rows a search looks at,
--- $8 how many characters of each text to return.
--- Always at least one row. `scanned_rows` and `scanned_to` say how far it looked, so that a search that found
+-- $5 bigint: only ids below it, or NULL, $6 bigint page size, $7 bigint: how many rows a search or a queue's list
+-- looks at, $8 how many characters of each text to return.
+-- Always at least one row. `scanned_rows` and `scanned_to` say how far it looked, so that a list that found
 -- little can go on from there; `id` is NULL where the page is empty.
--- Indexes: the primary key, task_inputs_tenant, tasks_held, tasks_ended_otherwise, tasks_running: the planner
--- sees the values, because the statement is not a named one.
+-- Indexes: each state is walked on its own, by the key or by the index whose predicate stands in its branch; a
+-- branch whose state is not asked for costs nothing, because the planner sees the values. One branch for several
+-- states (`status = ANY`) was a sequential scan.
 WITH scanned AS MATERIALIZED (
-    SELECT t.id
-    FROM {schema}.tasks t
-    LEFT JOIN {schema}.task_inputs x ON x.id = t.id
-    WHERE ($1::text[] IS NULL OR t.status = ANY ($1))
-      AND ($2::text IS NULL OR x.tenant = $2)
-      AND ($3::text IS NULL OR t.queue = $3)
-      AND ($5::bigint IS NULL OR t.id < $5)
-    ORDER BY t.id DESC
-    LIMIT CASE WHEN $4::text IS NULL THEN $6::bigint ELSE $7::bigint END
+    SELECT c.id, c.queue FROM (
+        {walk $1::text[] IS NULL}
+        UNION ALL
+        {walk 'SUBMITTED' = ANY ($1) AND t.status = 'SUBMITTED'}
+        UNION ALL
+        {walk 'QUEUED' = ANY ($1) AND t.status = 'QUEUED' AND t.scheduled_at <= t.created_at}
+        UNION ALL
+        {walk 'QUEUED' = ANY ($1) AND t.status = 'QUEUED' AND t.scheduled_at > t.created_at}
+        UNION ALL
+        {walk 'RUNNING' = ANY ($1) AND t.status = 'RUNNING'}
+        UNION ALL
+        {walk 'SUCCEEDED' = ANY ($1) AND t.status = 'SUCCEEDED'}
+        UNION ALL
+        {walk 'FAILED' = ANY ($1) AND t.status = 'FAILED'}
+        UNION ALL
+        {walk 'CANCELED' = ANY ($1) AND t.status = 'CANCELED'}
+        UNION ALL
+        {walk 'REJECTED' = ANY ($1) AND t.status = 'REJECTED'}
+    ) c
+    ORDER BY c.id DESC
+    LIMIT CASE WHEN $4::text IS NULL AND $3::text IS NULL THEN $6::bigint ELSE $7::bigint END
 ), page AS (
     SELECT s.id
     FROM scanned s
     LEFT JOIN {schema}.task_inputs x ON x.id = s.id
-    WHERE $4::text IS NULL OR position(lower($4) IN lower(x.input)) > 0
+    WHERE ($3::text IS NULL OR s.queue = $3)
+      AND ($4::text IS NULL OR position(lower($4) IN lower(x.input)) > 0)
     ORDER BY s.id DESC
     LIMIT $6
 )

@@ -47,6 +47,9 @@ CREATE INDEX tasks_claim_put_off ON {schema}.tasks (queue, scheduled_at, id)
 -- The task that has waited longest. Costs a submit one entry, a claim and a finish none.
 CREATE INDEX tasks_oldest_due ON {schema}.tasks (id)
     WHERE status = 'QUEUED' AND scheduled_at <= created_at;
+-- Lists of what waits, with the index above; only a task that was put off has an entry here.
+CREATE INDEX tasks_put_off ON {schema}.tasks (id)
+    WHERE status = 'QUEUED' AND scheduled_at > created_at;
 -- In flight: recovery, the Workers screen, counts. The only index besides the key that a claim must add to;
 -- a finish adds to the key alone.
 CREATE INDEX tasks_running ON {schema}.tasks (claimed_by, id) WHERE status = 'RUNNING';
