@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
@@ -38,7 +38,8 @@ pub(super) enum EndEditor {
 /// Ends the editor that has the terminal; whether there was one.
 pub(super) fn end_editor(how: EndEditor) -> bool {
     let editor = EDITOR.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(editor) = editor.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?)) else {
+    let Some(editor) = editor.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?))
+    else {
         return false;
     };
     let signal = if how == EndEditor::Asked { Signal::HUP } else { Signal::KILL };

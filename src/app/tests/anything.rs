@@ -7,8 +7,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::testing::{Console, ESC, Line, change, clock, history, local, overview, page, setup, task};
-use crate::app::keys::{Key, KeyCode};
 use crate::app::conflict::Conflict;
+use crate::app::keys::{Key, KeyCode};
 use crate::app::list::Cursor;
 use crate::app::message::{
     FailureCause, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent, WriteFailure,
@@ -244,13 +244,7 @@ fn answers(before: &State, message: &Message, effect: &Effect) -> bool {
     }
 }
 
-fn check(
-    before: &State,
-    message: &Message,
-    effects: &[Effect],
-    state: &State,
-    drawn: &Seen,
-) {
+fn check(before: &State, message: &Message, effects: &[Effect], state: &State, drawn: &Seen) {
     for effect in effects {
         match effect {
             Effect::Decide { rows, .. } => {
@@ -263,7 +257,10 @@ fn check(
             | Effect::SubmitSamples { .. }
             | Effect::Shutdown(_)
             | Effect::Leave { .. } => {
-                assert!(answers(before, message, effect) || settled(effect, state), "{message:?} → {effect:?}");
+                assert!(
+                    answers(before, message, effect) || settled(effect, state),
+                    "{message:?} → {effect:?}"
+                );
             }
             Effect::Quit => {
                 assert_eq!((state.in_flight(), state.unanswered()), (0, 0));

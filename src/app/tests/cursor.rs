@@ -58,7 +58,7 @@ fn a_row_that_leaves_the_list_takes_the_cursor_with_it() {
         assert!(console.notice().contains("4 is not in this list any more"), "{}", console.notice());
     }
     // The cursor stands between two rows: down is the one below, up the one above.
-    let mut up = Console { state: console.state.clone(), now: console.now };
+    let mut up = Console { state: console.state.clone(), ..console };
     up.press("up");
     assert_eq!(up.state.list.cursor, on(5));
     console.press("down");
