@@ -9,7 +9,7 @@ use crate::db::Db;
 use crate::domain::observed::LocalWorkers;
 use crate::domain::{InstanceState, TaskId, figure};
 use crate::signals::{Signals, name};
-use crate::worker::{Config, Ended, Events, Shutdown, Worker, WorkerEvent, WorkerHandle};
+use crate::worker::{Config, Ended, Events, Shutdown, SignOff, Worker, WorkerEvent, WorkerHandle};
 
 /// How many events may wait to be logged.
 const EVENTS: usize = 4096;
@@ -22,6 +22,8 @@ const STATUS_EVERY: Duration = Duration::from_secs(2);
 pub enum Exit {
     /// Nothing was left.
     Clean,
+    /// What this process knew of was finished or given back, but the database did not confirm its end.
+    Unconfirmed,
     /// These tasks stay RUNNING until the lease of this process passes.
     Left {
         /// Which.
@@ -34,7 +36,7 @@ impl Exit {
     pub const fn code(&self) -> u8 {
         match self {
             Self::Clean => 0,
-            Self::Left { .. } => 1,
+            Self::Left { .. } | Self::Unconfirmed => 1,
         }
     }
 }
@@ -110,6 +112,13 @@ fn drain(told: &mut mpsc::Receiver<WorkerEvent>) {
 
 fn conclude(ended: Ended) -> Exit {
     if ended.left.is_empty() {
+        if ended.sign_off == SignOff::Unconfirmed {
+            tracing::error!(
+                "ended: what this process knew of was finished or given back, but the database did not confirm its \
+                 end; should anything be left, others recover it once the lease has passed"
+            );
+            return Exit::Unconfirmed;
+        }
         tracing::info!("ended: nothing was left");
         return Exit::Clean;
     }
@@ -225,6 +234,8 @@ mod tests {
     #[test]
     fn what_was_left_decides_the_exit_code() {
         assert_eq!(conclude(Ended::default()).code(), 0);
-        assert_eq!(conclude(Ended { left: vec![TaskId(7)] }).code(), 1);
+        let unconfirmed = Ended { sign_off: SignOff::Unconfirmed, ..Ended::default() };
+        assert_eq!(conclude(unconfirmed).code(), 1);
+        assert_eq!(conclude(Ended { left: vec![TaskId(7)], ..Ended::default() }).code(), 1);
     }
 }

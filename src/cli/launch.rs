@@ -196,7 +196,7 @@ pub(super) async fn headless(launch: Launch, signals: Signals) -> Result<Exit, F
     launch.session.close().await;
     match ended {
         Ok(headless::Exit::Clean) => Ok(Exit::Done),
-        Ok(headless::Exit::Left { .. }) => Ok(Exit::Unexpected),
+        Ok(headless::Exit::Left { .. } | headless::Exit::Unconfirmed) => Ok(Exit::Unexpected),
         Err(error) => Err(Failure::usage(format!("{error:#}"))),
     }
 }

@@ -22,7 +22,7 @@ use super::shared::{Core, Life, Phase, Standing};
 use super::watchers::publish;
 use crate::db::{DbError, Preview, Renewal};
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, DecisionKind, OperationId, Seen, Status, TaskId};
+use crate::domain::{Decision, DecisionKind, InstanceId, OperationId, Seen, Status, TaskId};
 
 /// How long recording a cancel request may hold up the cancel itself.
 const RECORD_WITHIN: Duration = Duration::from_secs(2);
@@ -42,6 +42,19 @@ const RECORD_TRIES: u32 = 3;
 pub struct Ended {
     /// Tasks that stay RUNNING until the lease of their instance passes; then others recover them.
     pub left: Vec<TaskId>,
+    /// Whether the database confirmed that the instance has ended and holds nothing.
+    pub sign_off: SignOff,
+}
+
+/// Whether the database confirmed the end of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SignOff {
+    /// It did: nothing is RUNNING under the instance but what `left` names.
+    #[default]
+    Confirmed,
+    /// It could not be asked. What this process knew of was finished or given back; a claim whose answer was lost may
+    /// still be RUNNING until the lease passes.
+    Unconfirmed,
 }
 
 /// Waits for a shutdown and carries it out. `parts` holds every part; the heart ends last.
@@ -55,15 +68,17 @@ pub(super) async fn run(core: Arc<Core>, mut parts: JoinSet<Part>) -> Ended {
     let settled = wait(&core).await;
     let lost = core.life().instance != before.instance;
     let ended = match settled {
-        Settled::Left => Ended { left: core.ledger().held() },
-        Settled::All if lost => Ended { left: still_held(&core, held).await },
+        Settled::Left => Ended { left: core.ledger().held(), sign_off: SignOff::Unconfirmed },
+        Settled::All if lost => {
+            Ended { left: still_held(&core, held, before.instance).await, sign_off: SignOff::Confirmed }
+        }
         Settled::All => {
             core.stop.set();
             let heart = async {
                 while parts.join_next().await.is_some_and(|part| !matches!(part, Ok(Part::Heart))) {}
             };
             let _ = timeout(PARTS_END_WITHIN, heart).await;
-            Ended { left: sign_off(&core).await }
+            sign_off(&core).await
         }
     };
     parts.shutdown().await;
@@ -171,54 +186,57 @@ async fn record(core: &Core, (id, claim_no): Claim) -> Result<Recorded, DbError>
     Ok(Recorded::MovedOn)
 }
 
-/// Ends the instance. Returns what is still RUNNING under it all the same.
-async fn sign_off(core: &Core) -> Vec<TaskId> {
-    let Life { instance, standing: Standing::Until(_) } = core.life() else { return Vec::new() };
+/// Ends the instance, and says whether the database confirmed that.
+async fn sign_off(core: &Core) -> Ended {
+    let unconfirmed = Ended { left: Vec::new(), sign_off: SignOff::Unconfirmed };
+    // An instance that never began, or whose lease is lost, holds nothing and has nothing to end.
+    let Life { instance, standing: Standing::Until(_) } = core.life() else { return Ended::default() };
     let deadline = Instant::now() + SIGN_OFF_WITHIN;
     let mut failures = 0;
     loop {
-        let (done, failed) = core.rates().totals();
         let left = deadline.saturating_duration_since(Instant::now());
-        let signed_off = async {
-            match core.db.end_instance(instance, done, failed).await? {
-                Renewal::Renewed => Ok(Vec::new()),
-                // Either it was declared lost, or rows are under it that nobody here knows: those are given back.
-                Renewal::Lost => {
-                    let unknown = core.db.claimed_besides(instance, &[]).await?;
-                    let claims: Vec<Claim> = unknown.iter().map(|task| (task.id, task.claim_no)).collect();
-                    core.db.release(instance, &core.actor, "shutting down", &claims).await?;
-                    core.db.end_instance(instance, done, failed).await?;
-                    Ok(Vec::new())
-                }
-            }
-        };
-        let error = match timeout(left, signed_off).await {
-            Ok(Ok(left)) => return left,
+        let error = match timeout(left, end_instance(core, instance)).await {
+            Ok(Ok(ended)) => return ended,
             Ok(Err(error)) => error,
-            Err(_) => return Vec::new(),
+            Err(_) => return unconfirmed,
         };
         core.failed(Part::Closing, &error);
         failures += 1;
         // A refused connection fails at once, which no timeout of its own would ever cut short.
         if Instant::now() >= deadline {
-            return Vec::new();
+            return unconfirmed;
         }
         tokio::select! {
             () = sleep(Backoff::CALLS.after(failures)) => {}
-            () = core.reached(Phase::Leaving) => return Vec::new(),
+            () = core.reached(Phase::Leaving) => return unconfirmed,
         }
     }
 }
 
+/// Ends the instance's row. If that is refused, either it was declared lost, or rows are under it that nobody here
+/// knows, from a claim whose answer was lost: those are given back, and it is tried once more.
+async fn end_instance(core: &Core, instance: InstanceId) -> Result<Ended, DbError> {
+    let (done, failed) = core.rates().totals();
+    if core.db.end_instance(instance, done, failed).await? == Renewal::Renewed {
+        return Ok(Ended::default());
+    }
+    let unknown = core.db.claimed_besides(instance, &[]).await?;
+    let claims: Vec<Claim> = unknown.iter().map(|task| (task.id, task.claim_no)).collect();
+    core.db.release(instance, &core.actor, "shutting down", &claims).await?;
+    core.db.end_instance(instance, done, failed).await?;
+    let still = core.db.claimed_besides(instance, &[]).await?;
+    Ok(Ended { left: still.iter().map(|task| task.id).collect(), sign_off: SignOff::Confirmed })
+}
+
 /// Which of `tasks` are still RUNNING under a lease that was lost during the shutdown. If the database cannot be
 /// asked, all of them may be.
-async fn still_held(core: &Core, tasks: Vec<TaskId>) -> Vec<TaskId> {
+async fn still_held(core: &Core, tasks: Vec<TaskId>, instance: InstanceId) -> Vec<TaskId> {
     let mut left = Vec::new();
     for id in tasks {
         let read = timeout(RECORD_WITHIN, core.db.task(id, None, Preview::Beginning)).await;
         match read {
             Ok(Ok(None)) => {}
-            Ok(Ok(Some(task))) if task.status != Status::Running => {}
+            Ok(Ok(Some(task))) if task.status != Status::Running || task.claimed_by != Some(instance) => {}
             Ok(Ok(Some(_)) | Err(_)) | Err(_) => left.push(id),
         }
     }

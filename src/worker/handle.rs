@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::analyser::Analyser;
-use super::closing::{self, Ended};
+use super::closing::{self, Ended, SignOff};
 use super::config::Config;
 use super::event::{Events, Part, Shutdown};
 use super::finisher::{self, Lane};
@@ -86,7 +86,7 @@ impl WorkerHandle {
         let mut ended = self.ended.clone();
         let told = ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
         // If it ended without a word (the runtime is going down) then what it holds is left.
-        told.unwrap_or_else(|| Ended { left: self.core.ledger().held() })
+        told.unwrap_or_else(|| Ended { left: self.core.ledger().held(), sign_off: SignOff::Unconfirmed })
     }
 
     /// What the worker does, as it changes.

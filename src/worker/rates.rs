@@ -11,7 +11,8 @@ const WINDOW: usize = 60;
 /// Over how many of those a rate per second is taken, so that it follows what happens.
 const LATELY: usize = 10;
 
-/// How fast tasks must prove to be claimed ahead: what was finished within this time is claimed ahead.
+/// How fast tasks must prove to be claimed ahead: as many are as were begun and finished within this time. Slow ones
+/// that happen to end together prove nothing; what is claimed ahead of them would only wait, and be given back.
 const AHEAD: Duration = Duration::from_millis(50);
 
 /// In how many pieces [`AHEAD`] is counted.
@@ -72,8 +73,11 @@ impl Rates {
         }
     }
 
-    /// An analyser returned.
-    pub(super) fn returned(&mut self, now: Instant) {
+    /// An analyser ran for `took` and has returned.
+    pub(super) fn ran(&mut self, took: Duration, now: Instant) {
+        if took > AHEAD {
+            return;
+        }
         let piece = self.piece(now);
         let place = &mut self.recent[index(piece, PIECES)];
         if place.0 != piece {
@@ -82,7 +86,7 @@ impl Rates {
         place.1 += 1;
     }
 
-    /// How many analysers returned within the last [`AHEAD`].
+    /// How many fast runs returned within the last [`AHEAD`].
     pub(super) fn ahead(&self, now: Instant) -> usize {
         let piece = self.piece(now);
         self.recent.iter().filter(|(at, _)| at + PIECES as u64 > piece).map(|(_, count)| count).sum()
@@ -168,7 +172,8 @@ mod tests {
         let mut rates = Rates::new(start);
         assert_eq!(rates.ahead(start), 0);
         for _ in 0..7 {
-            rates.returned(start + Duration::from_millis(5));
+            rates.ran(Duration::from_millis(2), start + Duration::from_millis(5));
+            rates.ran(Duration::from_secs(3), start + Duration::from_millis(5));
         }
         assert_eq!(rates.ahead(start + Duration::from_millis(20)), 7);
         assert_eq!(rates.ahead(start + Duration::from_millis(100)), 0);

@@ -31,7 +31,9 @@ pub(super) async fn run(core: Arc<Core>, slot: usize) {
         };
         core.bells.room.notify_one();
         core.bells.view.notify_one();
+        let began = Instant::now();
         let end = execute(&core, started).await;
+        core.rates().ran(began.elapsed(), Instant::now());
         returned(&core, claim, end);
         // Analysers that never wait must not keep the thread from the others.
         tokio::task::coop::consume_budget().await;
@@ -97,7 +99,6 @@ fn failure(core: &Core, attempt: i32, error: String) -> FinishEnd {
 
 fn returned(core: &Core, claim: Claim, end: End) {
     let now = Instant::now();
-    core.rates().returned(now);
     let bells = &core.bells;
     let returned = core.ledger().returned(claim, end, now);
     match returned {

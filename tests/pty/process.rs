@@ -69,6 +69,18 @@ impl Process {
         fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count)
     }
 
+    /// How often its threads were put aside so far: more than before means that it has run.
+    pub(crate) fn switches(self) -> u64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten().flatten();
+        let texts = threads.filter_map(|thread| fs::read_to_string(thread.path().join("status")).ok());
+        texts
+            .flat_map(|text| {
+                let lines = text.lines().filter_map(|line| line.split_once("_ctxt_switches:"));
+                lines.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).collect::<Vec<_>>()
+            })
+            .sum()
+    }
+
     /// The fields of its line in `/proc` from the state on; none where it is gone.
     fn fields(self) -> Option<Vec<String>> {
         let line = fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, wait_until};
 use crate::process::Process;
 use crate::support::empty_database;
 
@@ -54,6 +54,13 @@ fn a_stop_from_outside_and_a_continue_redraw_everything() {
     desk.terminal.wait_text("shell>");
     desk.terminal.line("seq 1 60; echo typed over it");
     desk.terminal.wait_text("\ntyped over it");
+    // Continued while the shell has the terminal it takes nothing from it: it is stopped again at the first try.
+    let before = process.switches();
+    process.signal(Signal::CONT);
+    wait_until("a process that ran and was stopped again", || {
+        (process.switches() > before && process.state() == 'T').then_some(())
+    });
+    assert!(desk.terminal.screen().contains("\ntyped over it"), "{}", desk.terminal.screen());
     desk.terminal.line("fg");
     let screen = desk.terminal.wait_for("the whole screen again", |screen| {
         ["1 Tasks", "SUCCEEDED", "hello world", "quit", "link ok"].iter().all(|text| screen.contains(text))
@@ -78,6 +85,32 @@ fn sigtstp_from_outside_is_as_good_as_ctrl_z() {
     desk.wait_drawn();
     desk.terminal.wait_text("hello world");
     assert_eq!(desk.quit(), 0);
+}
+
+#[test]
+fn without_a_shell_there_is_no_suspending_and_a_stop_and_a_continue_redraw_everything() {
+    let mut desk = Desk::open(&empty_database());
+    desk.run("exec taskdeck --operator alice --workers 1");
+    desk.wait_drawn();
+    desk.begin_empty();
+    let process = Process { pid: desk.terminal.shell() };
+    desk.terminal.keys("\u{1a}");
+    desk.terminal.wait_text("not suspended: there is no shell to return to");
+    let mark = desk.terminal.mark();
+    process.signal(Signal::STOP);
+    process.wait_state('T');
+    process.signal(Signal::CONT);
+    wait_until("a whole new picture", || {
+        let sent = String::from_utf8_lossy(&desk.terminal.bytes_since(mark)).into_owned();
+        ["Workers", "tenants", "read-write", "There"].iter().all(|text| sent.contains(text)).then_some(())
+    });
+    assert_eq!(desk.terminal.modes(), (true, true, true));
+    desk.terminal.keys("?");
+    desk.terminal.wait_text("On every screen");
+    desk.terminal.keys("\u{1b}");
+    desk.terminal.wait_for("the closed help", |screen| !screen.contains("On every screen"));
+    desk.terminal.keys("q");
+    process.wait_gone();
 }
 
 #[test]

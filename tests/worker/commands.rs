@@ -95,7 +95,8 @@ async fn a_cancel_reaches_the_whole_process_group() {
     let folder = tempfile::tempdir().expect("a folder");
     let note = folder.path().join("pid");
     let line = format!("sh -c 'sleep 300 & echo $! > {}; wait'", note.display());
-    let config = exec(&line);
+    // No SIGKILL comes within the patience of a test: it is the SIGTERM that reaches the child.
+    let config = Config { grace: Duration::from_mins(10), ..exec(&line) };
     let analyser = config.analyser().expect("a good command");
     let worker = Running::start(&test.db, config, analyser);
     let id = submit_as(&test.db, "x", NewTask::default()).await;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::super::testing::{Console, clock, history, local, overview, page, reads, task};
+use crate::app::header::header;
+use crate::app::link::Link;
 use crate::app::message::{FailureCause, LinkReport, Message, ReadFailure};
 use crate::app::refresh::next_wake;
 use crate::app::{Effect, Read};

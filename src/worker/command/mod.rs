@@ -65,6 +65,10 @@ impl Command {
             .env("TASKDECK_TENANT", &job.tenant)
             // The service manager listens to this process, not to what it runs.
             .env_remove("NOTIFY_SOCKET")
+            // The command gets a text, not the database: where it is and its password are this process's own.
+            .env_remove("TASKDECK_DATABASE_URL")
+            .env_remove("DATABASE_URL")
+            .env_remove("PGPASSWORD")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
