@@ -1,31 +1,35 @@
 //! The root with a terminal: the console on a thread of its own, workers beside it, and between them this loop,
 //! which runs effects and sends their answers back.
 
+mod alone;
 mod effects;
+mod ending;
 mod translate;
 
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use color_eyre::eyre::WrapErr as _;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant as Deadline, sleep_until};
 use uuid::Uuid;
 
-use effects::Performer;
+use alone::{Asked, Watch};
+use effects::{Performer, Writes};
+use ending::{Ending, WRITES_WITHIN};
 
-use crate::app::message::{LinkReport, Signal as Told};
-use crate::app::state::{Session, Setup};
+use crate::app::message::LinkReport;
+use crate::app::state::Setup;
 use crate::app::{Effect, Message, ShutdownMode, State};
 use crate::db::Db;
 use crate::domain::observed::LocalWorkers;
-use crate::domain::{NewTask, TaskId};
+use crate::domain::{InstanceState, NewTask, TaskId};
 use crate::logging::{self, LogLine};
-use crate::ui::{self, Draw, Ended, Look, Messages, UiHandle};
-use crate::worker::{self, Analyser, Events, Shutdown, Worker, WorkerEvent, WorkerHandle};
+use crate::signals::Signals;
+use crate::ui::{self, Draw, Look, Messages, UiHandle};
+use crate::worker::{self, Analyser, Events, Heard, Shutdown, Worker, WorkerEvent, WorkerHandle};
 
 /// How many events of workers may wait for the console.
 const EVENTS: usize = 1_024;
@@ -35,9 +39,6 @@ const LOCAL_AT_MOST: Duration = Duration::from_millis(100);
 
 /// … and at least this often, since ages move on.
 const LOCAL_AT_LEAST: Duration = Duration::from_secs(1);
-
-/// How long giving the terminal back may take where its line has stalled.
-const RESTORE_WITHIN: Duration = Duration::from_secs(2);
 
 /// What the console starts with.
 #[derive(Debug)]
@@ -72,10 +73,12 @@ pub struct Workers {
 pub enum End {
     /// Nothing was left.
     Clean,
-    /// These tasks stay RUNNING until this process's lease passes.
+    /// Something was left behind, which was said on standard error.
     Left {
-        /// Which.
+        /// These tasks stay RUNNING until this process's lease passes.
         tasks: Vec<TaskId>,
+        /// So many writes had no answer.
+        unanswered: usize,
     },
     /// The console itself broke; the terminal was given back and the workers were drained.
     Broken {
@@ -90,7 +93,7 @@ pub enum End {
 /// The terminal or the signals could not be taken.
 pub async fn run(start: Start) -> color_eyre::Result<End> {
     let started = Instant::now();
-    let mut signals = Signals::take()?;
+    let mut signals = Signals::install()?;
     ui::install_panic_hook(|said| tracing::error!("{said}"));
     let (events, told) = Events::channel(EVENTS);
     let performer_session = start.setup.session.clone();
@@ -111,23 +114,13 @@ pub async fn run(start: Start) -> color_eyre::Result<End> {
         max_input_bytes: performer_session.max_input_bytes,
         session: Uuid::now_v7(),
         samples: start.samples,
+        writes: Writes::default(),
     };
     tell_server(&performer);
-    let mut root = Root { ui, workers, told, performer };
+    let (heard, listener) = ears(&performer.db, workers.as_ref());
+    let mut root = Root { ui, workers, told, performer, heard, listener, watch: Watch::default() };
     let ending = root.serve(&mut signals).await;
     Ok(root.end(ending, &mut signals, &performer_session).await)
-}
-
-/// Why the loop ended.
-enum Ending {
-    /// The state wants to end; nothing is in flight.
-    Quit,
-    /// The operator leaves although work is in flight.
-    Leave { tasks: Vec<TaskId>, unanswered: usize },
-    /// The workers have ended, perhaps with tasks that they could not finish.
-    WorkersEnded { left: Vec<TaskId> },
-    /// The console's thread has ended by itself.
-    ConsoleGone,
 }
 
 struct Root {
@@ -135,6 +128,11 @@ struct Root {
     workers: Option<WorkerHandle>,
     told: mpsc::Receiver<WorkerEvent>,
     performer: Performer,
+    /// What the listening connection hears: the workers' or, where there are none, one of this root.
+    heard: watch::Receiver<Heard>,
+    listener: Option<JoinHandle<()>>,
+    /// Whether the console takes what it is sent.
+    watch: Watch,
 }
 
 impl Root {
@@ -142,7 +140,13 @@ impl Root {
         let mut local = self.workers.as_ref().map(WorkerHandle::local);
         let mut said = Deadline::now();
         let mut missed = (0, 0);
+        let mut heard = Heard::default();
+        // Until when everything must be settled, once the workers have ended.
+        let mut settled_by = None;
         loop {
+            if self.watch.is_alone() && self.is_over(settled_by) {
+                return Ending::WithoutConsole;
+            }
             tokio::select! {
                 effect = self.ui.effects.recv() => {
                     let Some(effect) = effect else { return Ending::ConsoleGone };
@@ -150,12 +154,22 @@ impl Root {
                         return ending;
                     }
                 }
-                signal = signals.next() => self.tell(Message::Signal(signal)),
+                signal = signals.next() => {
+                    self.tell(Message::Signal(signal));
+                    self.watch.signal(signal, self.ui.takes());
+                }
+                asked = self.watch.given_up() => {
+                    if let Some(ending) = self.act_alone(asked) {
+                        return ending;
+                    }
+                }
+                () = self.performer.writes.done(), if self.watch.is_alone() && self.performer.writes.count() > 0 => {}
                 event = self.told.recv(), if !self.told.is_closed() || !self.told.is_empty() => {
                     if let Some(event) = event {
                         self.pass_on(&event);
                     }
                 }
+                Ok(()) = self.heard.changed() => self.hear(&mut heard),
                 () = moved(&mut local, said) => {
                     said = Deadline::now();
                     if let Some(local) = &mut local {
@@ -164,15 +178,64 @@ impl Root {
                     }
                     self.count_missed(&mut missed);
                 }
-                left = ended(self.workers.as_ref()) => {
-                    // What the end was told with comes before the end itself.
-                    while let Ok(event) = self.told.try_recv() {
-                        self.pass_on(&event);
-                    }
-                    return Ending::WorkersEnded { left };
+                () = ended(self.workers.as_ref()), if settled_by.is_none() => {
+                    self.workers_ended(local.as_ref());
+                    settled_by = Some(Deadline::now() + WRITES_WITHIN);
                 }
+                () = at(settled_by) => return Ending::WithoutConsole,
             }
         }
+    }
+
+    /// Whether nothing is left to wait for.
+    fn is_over(&self, settled_by: Option<Deadline>) -> bool {
+        (self.workers.is_none() || settled_by.is_some()) && self.performer.writes.count() == 0
+    }
+
+    /// The workers have ended: the console is told so, and ends when its writes are answered too.
+    fn workers_ended(&mut self, local: Option<&watch::Receiver<LocalWorkers>>) {
+        // What the end was told with comes before the end itself.
+        while let Ok(event) = self.told.try_recv() {
+            self.pass_on(&event);
+        }
+        if let Some(local) = local {
+            let now = local.borrow().clone();
+            // However they ended: one that could not say so itself has stopped too.
+            self.tell(Message::Local(LocalWorkers { state: InstanceState::Stopped, ..now }));
+        }
+        self.watch.expect(self.ui.takes());
+    }
+
+    /// Does what signals ask for while the console takes nothing.
+    fn act_alone(&self, asked: Asked) -> Option<Ending> {
+        let mode = match asked {
+            Asked::Nothing => return None,
+            Asked::Drain => Shutdown::Drain,
+            Asked::Cancel => Shutdown::Cancel,
+            Asked::Leave => return Some(Ending::Leave { tasks: Vec::new(), unanswered: 0 }),
+        };
+        tracing::warn!(
+            ?mode,
+            "the console takes nothing: its line has stalled or an editor has the terminal"
+        );
+        if let Some(workers) = &self.workers {
+            workers.shutdown(mode);
+        }
+        None
+    }
+
+    /// Passes on what the listening connection heard.
+    fn hear(&mut self, before: &mut Heard) {
+        let now = self.heard.borrow_and_update().clone();
+        if now.how != before.how
+            && let Some(message) = translate::hearing(&now.how)
+        {
+            self.tell(message);
+        }
+        if now.wakes != before.wakes {
+            self.tell(Message::Wake);
+        }
+        *before = now;
     }
 
     fn perform(&self, effect: Effect) -> Option<Ending> {
@@ -227,55 +290,6 @@ impl Root {
         // A console that has ended is noticed by its effects, which end too.
         let _ = self.ui.messages.send(message);
     }
-
-    /// Gives the terminal back, then ends the workers; nothing is said to have ended before it has.
-    async fn end(self, ending: Ending, signals: &mut Signals, session: &Session) -> End {
-        let Self { ui, workers, .. } = self;
-        let ended = ui.finish(RESTORE_WITHIN).await;
-        if let Ended::Panicked { said } = ended {
-            say("taskdeck: the console has broken; its workers are drained (Ctrl-C: cancel, again: leave)");
-            let left = drain(workers, signals).await;
-            tell_left(&left, session);
-            return End::Broken { said };
-        }
-        let left = match ending {
-            Ending::Leave { tasks, unanswered } => {
-                let mut left = workers.as_ref().map_or_else(Vec::new, WorkerHandle::leave);
-                if left.is_empty() {
-                    left = tasks;
-                }
-                if unanswered > 0 {
-                    say(&format!(
-                        "taskdeck: {unanswered} writes had no answer yet; `taskdeck show ID` tells what became of them"
-                    ));
-                }
-                left
-            }
-            Ending::WorkersEnded { left } => left,
-            Ending::Quit | Ending::ConsoleGone => drain(workers, signals).await,
-        };
-        tell_left(&left, session);
-        if left.is_empty() { End::Clean } else { End::Left { tasks: left } }
-    }
-}
-
-/// Ends the workers without a screen: signals make it graver, as everywhere.
-async fn drain(workers: Option<WorkerHandle>, signals: &mut Signals) -> Vec<TaskId> {
-    let Some(workers) = workers else { return Vec::new() };
-    workers.shutdown(Shutdown::Drain);
-    let mut asked = 0;
-    loop {
-        tokio::select! {
-            ended = workers.ended() => return ended.left,
-            _ = signals.next() => {
-                asked += 1;
-                if asked > 1 {
-                    return workers.leave();
-                }
-                workers.shutdown(Shutdown::Cancel);
-            }
-        }
-    }
 }
 
 /// Waits until there is something new to say of this process's workers, or it is time to say it again.
@@ -294,11 +308,33 @@ async fn moved(local: &mut Option<watch::Receiver<LocalWorkers>>, said: Deadline
 }
 
 /// Waits until the workers have ended; for ever where there are none.
-async fn ended(workers: Option<&WorkerHandle>) -> Vec<TaskId> {
+async fn ended(workers: Option<&WorkerHandle>) {
     match workers {
-        Some(workers) => workers.ended().await.left,
+        Some(workers) => drop(workers.ended().await),
         None => std::future::pending().await,
     }
+}
+
+/// Waits until then; for ever where there is no such time.
+async fn at(time: Option<Deadline>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What tells of changes: the workers' listening connection, or where there are no workers one of the root's own.
+fn ears(db: &Db, workers: Option<&WorkerHandle>) -> (watch::Receiver<Heard>, Option<JoinHandle<()>>) {
+    if let Some(workers) = workers {
+        return (workers.heard(), None);
+    }
+    let heard = watch::Sender::default();
+    let ears = heard.subscribe();
+    let db = db.clone();
+    let listener = tokio::spawn(async move {
+        worker::listen(&db, &heard, |_| {}).await;
+    });
+    (ears, Some(listener))
 }
 
 /// Which server this is, for the header, once it can be asked.
@@ -323,46 +359,4 @@ fn forward(lines: Receiver<LogLine>, messages: Messages) {
             }
         }
     });
-}
-
-fn tell_left(left: &[TaskId], session: &Session) {
-    if !left.is_empty() {
-        let ids: Vec<String> = left.iter().map(ToString::to_string).collect();
-        say(&format!(
-            "taskdeck: left RUNNING on {} until the lease of this process passes, then they run again: {}",
-            session.database_short,
-            ids.join(", ")
-        ));
-    }
-}
-
-/// Says a line on standard error; where the terminal is gone nobody is there to hear it.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
-/// The signals that a console obeys.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn take() -> color_eyre::Result<Self> {
-        let take = |kind| signal(kind).wrap_err("cannot take signals over");
-        Ok(Self {
-            terminate: take(SignalKind::terminate())?,
-            interrupt: take(SignalKind::interrupt())?,
-            hangup: take(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Told {
-        tokio::select! {
-            _ = self.terminate.recv() => Told::Terminate,
-            _ = self.interrupt.recv() => Told::Interrupt,
-            _ = self.hangup.recv() => Told::Hangup,
-        }
-    }
 }

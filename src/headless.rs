@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use color_eyre::eyre::WrapErr as _;
 use sd_notify::NotifyState;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::db::Db;
 use crate::domain::observed::LocalWorkers;
 use crate::domain::{InstanceState, TaskId, figure};
+use crate::signals::{Signals, name};
 use crate::worker::{Config, Ended, Events, Shutdown, SignOff, Worker, WorkerEvent, WorkerHandle};
 
 /// How many events may wait to be logged.
@@ -42,40 +41,6 @@ impl Exit {
     }
 }
 
-/// The signals that end a run: SIGTERM, SIGINT and SIGHUP, which all mean the same.
-#[derive(Debug)]
-pub struct Signals {
-    each: [Signal; 3],
-}
-
-impl Signals {
-    /// Takes the signals over. Done as the very first thing, so that one that comes while the process still starts
-    /// is waiting when [`run`] looks.
-    ///
-    /// # Errors
-    /// If the system refuses.
-    pub fn install() -> color_eyre::Result<Self> {
-        let take = |kind| signal(kind).wrap_err("cannot take signals over");
-        Ok(Self {
-            each: [
-                take(SignalKind::terminate())?,
-                take(SignalKind::interrupt())?,
-                take(SignalKind::hangup())?,
-            ],
-        })
-    }
-
-    /// Waits for the next one and returns its name.
-    pub async fn next(&mut self) -> &'static str {
-        let [terminate, interrupt, hangup] = &mut self.each;
-        tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-            _ = hangup.recv() => "SIGHUP",
-        }
-    }
-}
-
 /// Runs workers until a signal: the first drains (at most the grace time, then cancels), the second cancels now, the
 /// third leaves. Everything is told through `tracing`.
 ///
@@ -93,9 +58,9 @@ pub async fn run(db: Db, config: Config, mut signals: Signals) -> color_eyre::Re
     let ended = loop {
         tokio::select! {
             biased;
-            name = signals.next() => {
+            signal = signals.next() => {
                 received += 1;
-                obey(&handle, name, received);
+                obey(&handle, name(signal), received);
             }
             ended = handle.ended() => break ended,
             _ = status.tick() => {

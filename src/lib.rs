@@ -12,5 +12,7 @@ pub mod db;
 pub mod domain;
 pub mod headless;
 pub mod logging;
+pub mod signals;
+pub mod submit_lines;
 pub mod ui;
 pub mod worker;

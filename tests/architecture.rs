@@ -35,8 +35,20 @@ const FLOORS: &[Floor] = &[
 ];
 
 /// The rooms that a floor must not look into: the other floors and the roots.
-const ROOMS: &[&str] =
-    &["app", "cli", "config", "console", "db", "domain", "headless", "logging", "ui", "worker"];
+const ROOMS: &[&str] = &[
+    "app",
+    "cli",
+    "config",
+    "console",
+    "db",
+    "domain",
+    "headless",
+    "logging",
+    "signals",
+    "submit_lines",
+    "ui",
+    "worker",
+];
 
 /// Where something may be printed: the roots, and the command line with its output.
 const MAY_PRINT: &[&str] =

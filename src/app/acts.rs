@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::effect::RequestId;
 use super::log::{Level, Source};
-use super::message::{LinesReport, RefusedWhy, WriteFailure};
+use super::message::{LinesReport, WriteFailure};
 use super::question::named;
 use super::state::State;
 use crate::domain::figure::thousands;
@@ -44,8 +44,38 @@ pub enum Phase {
 pub struct Acts {
     /// Decisions, in the order in which they were sent.
     pub decisions: Vec<Act>,
-    /// Files and samples that are being submitted, with what they are.
-    pub lines: Vec<(RequestId, String)>,
+    /// Files and samples that are being submitted.
+    pub lines: Vec<Lines>,
+    /// Files that were not submitted to their end. Another attempt goes under the same number, so that no line of
+    /// them becomes two tasks.
+    pub unfinished: Vec<Unfinished>,
+}
+
+/// Texts of a file, or samples, that are being submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// Their number.
+    pub request: RequestId,
+    /// The file, as it was typed; none: the samples.
+    pub path: Option<String>,
+}
+
+impl Lines {
+    /// What they are, for the log.
+    pub fn what(&self) -> String {
+        self.path.as_ref().map_or_else(|| "sample texts".to_owned(), |path| format!("lines of {path}"))
+    }
+}
+
+/// A file of which not every line is known to be in the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Its number.
+    pub request: RequestId,
+    /// The file, as it was typed; none: the samples.
+    pub path: Option<String>,
+    /// Whether it could not be found out what became of a part of it.
+    pub unresolved: bool,
 }
 
 impl Acts {
@@ -61,6 +91,17 @@ impl Acts {
             Phase::Unknown => format!("{}: outcome unknown, checking…", act.kind),
             Phase::Unresolved => format!("{}: outcome not known", act.kind),
         })
+    }
+
+    /// The submit of this file that is not answered yet.
+    pub fn lines_of(&self, path: &str) -> Option<RequestId> {
+        self.lines.iter().find(|lines| lines.path.as_deref() == Some(path)).map(|lines| lines.request)
+    }
+
+    /// How many writes were given up without knowing what became of them.
+    pub fn unresolved(&self) -> usize {
+        self.decisions.iter().filter(|act| act.phase == Phase::Unresolved).count()
+            + self.unfinished.iter().filter(|file| file.unresolved).count()
     }
 
     /// How many writes wait for an answer.
@@ -103,7 +144,7 @@ impl State {
             }
             Err(failure) => {
                 self.acts.decisions.remove(at);
-                if let WriteFailure::Refused { why: RefusedWhy::Privilege, message, .. } = &failure {
+                if let WriteFailure::Refused { message, .. } = &failure {
                     self.session.decide_denied = Some(message.clone());
                 }
                 self.say_failure(&what, failure);
@@ -180,28 +221,35 @@ impl State {
 
     /// What became of a file's lines or of the samples.
     pub(super) fn lines_submitted(&mut self, request: RequestId, result: Result<LinesReport, WriteFailure>) {
-        let Some(at) = self.acts.lines.iter().position(|(other, _)| *other == request) else { return };
-        let what = self.acts.lines[at].1.clone();
+        let Some(at) = self.acts.lines.iter().position(|lines| lines.request == request) else { return };
+        let what = self.acts.lines[at].what();
         if let Err(WriteFailure::Unknown { .. }) = &result {
             if let Err(failure) = result {
                 self.say_failure(&what, failure);
             }
             return;
         }
-        self.acts.lines.remove(at);
+        let path = self.acts.lines.remove(at).path;
+        if let Err(failure) = &result {
+            let unresolved = matches!(failure, WriteFailure::Unresolved { .. });
+            self.acts.unfinished.push(Unfinished { request, path, unresolved });
+        }
         match result {
             Ok(report) => {
-                const SHOWN: usize = 20;
-                for (line, why) in report.refused.iter().take(SHOWN) {
+                for (line, why) in &report.named {
                     let text = format!("{what}: line {line} refused: {why}");
                     self.log.push(self.now, Level::Warn, Source::Operator, text);
                 }
                 let submitted = thousands(i64::try_from(report.submitted).unwrap_or(i64::MAX));
-                let (level, refused) = match report.refused.len() {
+                let (level, refused) = match report.refused {
                     0 => (Level::Info, String::new()),
                     n => (Level::Warn, format!(", {n} lines refused (screen 5 says why)")),
                 };
-                self.say(level, format!("{what}: {submitted} tasks submitted{refused}"));
+                let known = match report.known {
+                    0 => String::new(),
+                    n => format!(", {n} were in the table already"),
+                };
+                self.say(level, format!("{what}: {submitted} tasks submitted{known}{refused}"));
             }
             Err(failure) => self.say_failure(&what, failure),
         }

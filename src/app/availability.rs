@@ -54,6 +54,23 @@ pub fn subjects(state: &State) -> Result<(Vec<SeenRow>, AskedFrom), String> {
     }
 }
 
+/// The rows that a key is about when it is pressed: as subjects are, but each as it was drawn, since that is what
+/// the operator saw. A mark carries what was seen when it was made.
+///
+/// # Errors
+/// Says why there are none, or that one has not been drawn yet.
+pub(super) fn seen_subjects(state: &State) -> Result<(Vec<SeenRow>, AskedFrom), String> {
+    let (rows, from) = subjects(state)?;
+    if from == AskedFrom::List && !state.list.marks.is_empty() {
+        return Ok((rows, from));
+    }
+    let drawn = rows.into_iter().map(|row| state.drawn.row(row.id, from).ok_or(row.id));
+    match drawn.collect::<Result<_, _>>() {
+        Ok(rows) => Ok((rows, from)),
+        Err(id) => Err(format!("{id} has not been on screen yet: look at it, then act")),
+    }
+}
+
 /// The state that the row will have, or why the act is not possible in the state in which it was seen.
 ///
 /// # Errors

@@ -6,7 +6,6 @@ use super::availability::{decision, refusal};
 use super::effect::Effect;
 use super::fields::{name, number};
 use super::keys::Action;
-use super::list::SeenRow;
 use super::overlay::Overlay;
 use super::question::AskedFrom;
 use super::shutdown::AskedBy;
@@ -177,7 +176,11 @@ impl State {
         } else if path.is_empty() {
             self.hint("lines: write the file's name; each of its lines becomes a task");
         } else {
-            self.overlays.push(Overlay::SubmitLines { path: path.to_owned() });
+            match self.acts.lines_of(path) {
+                Some(_) => self
+                    .hint(format!("already submitting the lines of {}: wait for the answer", visible(path))),
+                None => self.overlays.push(Overlay::SubmitLines { path: path.to_owned() }),
+            }
         }
     }
 
@@ -204,21 +207,20 @@ impl State {
                 self.hint(format!("{kind}: `{}` is not a task's number", visible(word)));
                 return;
             };
-            let detailed = self.detail.task().filter(|task| task.id == id);
-            let Some(task) = self.list.task(id).or(detailed) else {
+            let Some(row) = self.drawn_now(id) else {
                 self.go_to(id);
                 self.hint(format!("{id} was not on screen; here it is. Look at it, then {kind} it"));
                 return;
             };
-            if version.is_some_and(|version| version.parse() != Ok(task.version)) {
-                let now = task.version;
+            if version.is_some_and(|version| version.parse() != Ok(row.version)) {
+                let now = row.version;
                 self.hint(format!(
                     "{kind}: {id} is v{now} on screen, not v{}",
                     visible(version.unwrap_or_default())
                 ));
                 return;
             }
-            rows.push(SeenRow::from(task));
+            rows.push(row);
         }
         let listed = rows.iter().all(|row| self.list.position(row.id).is_some());
         let from = if listed { AskedFrom::List } else { AskedFrom::Detail };

@@ -101,7 +101,7 @@ impl ConflictRow {
                 format!(
                     "{} {} {} ago (v{} → v{}){why}.",
                     last.actor,
-                    did(&last.movement),
+                    last.did(),
                     age(ago),
                     last.version_after - 1,
                     last.version_after
@@ -110,26 +110,6 @@ impl ConflictRow {
         };
         vec![asked, who, now]
     }
-}
-
-/// An event's move as a thing that someone did.
-pub fn did(movement: &str) -> String {
-    match movement {
-        "cancel" => "canceled it",
-        "request-cancel" => "asked it to stop",
-        "approve" => "approved it",
-        "reject" => "rejected it",
-        "requeue" => "requeued it",
-        "claim" => "claimed it",
-        "finish" => "finished it",
-        "submit" => "submitted it",
-        "fail" => "failed on it",
-        "retry" => "failed on it and put it back",
-        "release" => "gave it back",
-        "recover" => "recovered it",
-        other => return format!("changed it ({other})"),
-    }
-    .to_owned()
 }
 
 impl State {
@@ -204,7 +184,8 @@ impl State {
             self.hint(why);
             return;
         }
-        let (Some(kind), Ok((rows, from))) = (decision(action), super::availability::subjects(self)) else {
+        let (Some(kind), Ok((rows, from))) = (decision(action), super::availability::seen_subjects(self))
+        else {
             return;
         };
         self.close_conflict(key);

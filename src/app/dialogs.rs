@@ -1,5 +1,6 @@
 //! The small dialogs: sample texts, lines of a file, states to choose from, help, a whole input.
 
+use super::acts::Lines;
 use super::effect::Effect;
 use super::keys::{Action, Key, KeyCode};
 use super::list::Step;
@@ -32,7 +33,7 @@ impl State {
                     return;
                 }
                 let request = self.request();
-                self.acts.lines.push((request, "sample texts".to_owned()));
+                self.acts.lines.push(Lines { request, path: None });
                 effects.push(Effect::SubmitSamples { request });
             }
             Some(Action::No | Action::Back) => self.close(key),
@@ -46,8 +47,13 @@ impl State {
         match action {
             Some(Action::Yes) => {
                 self.close(key);
-                let request = self.request();
-                self.acts.lines.push((request, format!("lines of {path}")));
+                let begun =
+                    self.acts.unfinished.iter().position(|file| file.path.as_deref() == Some(path.as_str()));
+                let request = match begun {
+                    Some(at) => self.acts.unfinished.remove(at).request,
+                    None => self.request(),
+                };
+                self.acts.lines.push(Lines { request, path: Some(path.clone()) });
                 let task = NewTask {
                     tenant: self.session.tenant.clone(),
                     queue: self.session.queue.clone(),

@@ -38,7 +38,7 @@ pub enum Effect {
     },
     /// Submit each line of a file as a task; the answer is `LinesSubmitted`.
     SubmitLines {
-        /// Numbers it.
+        /// Numbers it; under the same number a line that is in the table already is not submitted again.
         request: RequestId,
         /// The file, as the operator named it.
         path: String,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::link::Link;
+use super::link::{Link, Wakes};
 use super::state::{Access, Screen, State};
 use crate::domain::InstanceState;
 use crate::domain::figure::{age, data_age};
@@ -140,6 +140,16 @@ fn link(state: &State) -> (Well, String, String) {
         None => format!("next try in {}", age(due.saturating_sub(state.now) + Duration::from_millis(999))),
     };
     match &state.link {
+        Link::Ok if state.overview_failure.is_some() => {
+            let counts = match &state.overview {
+                Some(read) => format!("COUNTS {} OLD", data_age(state.since(read.arrived))),
+                None => "NO COUNTS".to_owned(),
+            };
+            (Well::Doubtful, format!("link ok, {counts}"), format!("ok, {counts}"))
+        }
+        Link::Ok if state.wakes == Wakes::Polled => {
+            (Well::Yes, "link ok, polling".to_owned(), "ok".to_owned())
+        }
         Link::Ok => (Well::Yes, "link ok".to_owned(), "ok".to_owned()),
         Link::Connecting { attempts: 0 } => {
             (Well::Doubtful, "connecting…".to_owned(), "connecting…".to_owned())

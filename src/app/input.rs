@@ -140,7 +140,7 @@ impl State {
                 if let Some(read) = &self.instances.read
                     && let Some(instance) = read.value.get(at)
                 {
-                    self.instances.cursor = Some(instance.id);
+                    self.instance = Some(instance.id);
                 }
             }
             (None, Target::Detail) => {

@@ -28,6 +28,8 @@ pub enum Link {
 /// How changes are learned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wakes {
+    /// It is not known yet.
+    Unknown,
     /// The database tells.
     Told,
     /// Only by reading again.

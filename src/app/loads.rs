@@ -37,8 +37,8 @@ impl State {
         self.refresh.instances.answered(self.now);
         self.needs_draw = true;
         self.instances.failure = None;
-        let cursor = self.instances.cursor.filter(|id| instances.iter().any(|instance| instance.id == *id));
-        self.instances.cursor = cursor.or_else(|| instances.first().map(|instance| instance.id));
+        let cursor = self.instance.filter(|id| instances.iter().any(|instance| instance.id == *id));
+        self.instance = cursor.or_else(|| instances.first().map(|instance| instance.id));
         self.instances.read = Some(self.read(instances));
     }
 
@@ -93,12 +93,6 @@ impl State {
     pub(super) fn link_report(&mut self, report: LinkReport) {
         self.needs_draw = true;
         match report {
-            // The next read proves it; only then is the link said to be well.
-            LinkReport::Up => self.refresh.overview.soon(self.now),
-            LinkReport::Down { message } => {
-                self.log.push(self.now, Level::Warn, Source::Link, message);
-                self.refresh.overview.soon(self.now);
-            }
             LinkReport::Listening => self.set_wakes(Wakes::Told, "changes are told at once".to_owned()),
             LinkReport::Polling { reason } => {
                 self.set_wakes(Wakes::Polled, format!("changes are seen at the next read only: {reason}"));
@@ -157,9 +151,6 @@ impl State {
 
 fn worker_line(event: WorkerEvent) -> (Level, String) {
     match event {
-        WorkerEvent::Started { id, claim_no, slot } => {
-            (Level::Info, format!("{id} started in slot {slot} (claim {claim_no})"))
-        }
         WorkerEvent::Finished { id, status, error } => {
             let level = match status {
                 Status::Failed => Level::Error,

@@ -25,6 +25,8 @@ pub enum Message {
     },
     /// The last frame had room for so much; sent only where it differs from what the console assumed.
     Viewport(Viewport),
+    /// A frame of the state as it is was drawn, and this is on it (as it could be clicked).
+    Drawn(Vec<Target>),
     /// Something on screen was clicked.
     Clicked(Target),
     /// Time passed. [`super::refresh::next_wake`] says when the next one is wanted.
@@ -183,7 +185,7 @@ pub struct ReadFailure {
 pub enum FailureCause {
     /// The database did not answer: no connection, or its deadline passed.
     NoAnswer,
-    /// The database answered and refused: a privilege, a missing table.
+    /// The database answered, but not this: a privilege, a missing table, a statement that took too long.
     Refused,
 }
 
@@ -209,10 +211,8 @@ pub enum WriteFailure {
         /// How to find out.
         hint: Option<String>,
     },
-    /// Not allowed; certainly not applied.
+    /// The role or mode may not do such acts at all; certainly not applied.
     Refused {
-        /// For how long that is so.
-        why: RefusedWhy,
         /// What happened.
         message: String,
         /// What to do about it.
@@ -225,34 +225,22 @@ pub enum WriteFailure {
     },
 }
 
-/// What a refusal is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusedWhy {
-    /// The role or mode may not do such acts at all.
-    Privilege,
-    /// A rule about this row (four eyes).
-    Rule,
-}
-
 /// What became of a file's lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinesReport {
-    /// How many are in the table now.
+    /// How many were put into the table.
     pub submitted: u64,
-    /// Lines that were refused, by number from 1, with the reason.
-    pub refused: Vec<(u64, String)>,
+    /// How many an earlier attempt at the same file had put there.
+    pub known: u64,
+    /// How many were refused.
+    pub refused: u64,
+    /// The first of those, by number from 1, with the reason.
+    pub named: Vec<(u64, String)>,
 }
 
 /// What the root learned about the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LinkReport {
-    /// A connection was made again.
-    Up,
-    /// A connection was lost.
-    Down {
-        /// What happened.
-        message: String,
-    },
     /// The listening connection works: changes are told at once.
     Listening,
     /// It does not: changes are seen at the next poll.
@@ -281,15 +269,6 @@ pub enum Signal {
 /// What a worker did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerEvent {
-    /// A slot began a task.
-    Started {
-        /// The task.
-        id: TaskId,
-        /// The claim under which it runs.
-        claim_no: i64,
-        /// The slot, from 1.
-        slot: usize,
-    },
     /// A finish was committed.
     Finished {
         /// The task.

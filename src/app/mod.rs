@@ -12,6 +12,7 @@ pub mod command;
 pub mod conflict;
 pub mod detail;
 mod dialogs;
+pub mod drawn;
 pub mod editor;
 pub mod effect;
 mod fields;

@@ -69,3 +69,10 @@ pub enum Overlay {
         scroll: usize,
     },
 }
+
+impl Overlay {
+    /// Whether rows of the screen below may be hidden; what is typed stands in the last lines only.
+    pub const fn hides_rows(&self) -> bool {
+        !matches!(self, Self::Command { .. } | Self::Search { .. } | Self::Tenant { .. })
+    }
+}

@@ -154,13 +154,13 @@ impl State {
     pub(super) fn ask(&mut self, kind: DecisionKind) {
         // Whoever acts on a row has chosen it.
         self.list.placed = Placed::ByOperator;
-        match availability::subjects(self) {
+        match availability::seen_subjects(self) {
             Ok((rows, from)) => self.ask_about(kind, rows, from),
             Err(why) => self.hint(why),
         }
     }
 
-    /// Asks whether `kind` is to be done to these rows, which are on screen.
+    /// Asks whether `kind` is to be done to these rows, each as it was drawn.
     pub(super) fn ask_about(&mut self, kind: DecisionKind, mut rows: Vec<SeenRow>, asked_from: AskedFrom) {
         rows.sort_by_key(|row| row.id);
         rows.dedup_by_key(|row| row.id);

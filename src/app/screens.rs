@@ -96,9 +96,9 @@ impl State {
             }
             (Screen::Workers, _) => {
                 let Some(read) = &self.instances.read else { return };
-                let at = self.instances.cursor.and_then(|id| read.value.iter().position(|one| one.id == id));
+                let at = self.instance.and_then(|id| read.value.iter().position(|one| one.id == id));
                 let to = at.map_or(0, |at| step.from(at, read.value.len()));
-                self.instances.cursor = read.value.get(to).map(|instance| instance.id);
+                self.instance = read.value.get(to).map(|instance| instance.id);
                 let rows = self.viewport.list_rows.max(1);
                 self.instances.offset = self.instances.offset.clamp((to + 1).saturating_sub(rows), to);
             }
@@ -135,8 +135,7 @@ impl State {
             },
             (Screen::Workers, _) => {
                 let instances = self.instances.read.as_ref().map(|read| &read.value);
-                let under =
-                    instances.and_then(|all| all.iter().find(|one| Some(one.id) == self.instances.cursor));
+                let under = instances.and_then(|all| all.iter().find(|one| Some(one.id) == self.instance));
                 match under.map(|instance| instance.in_flight.first().map(|run| run.id)) {
                     Some(Some(id)) => self.go_to(id),
                     Some(None) => self.hint("this instance has no task in flight to open"),

@@ -1,7 +1,7 @@
 //! The end of this process: asked, drained, canceled, left.
 //!
-//! Invariant: `Quit` is sent only when this process's workers said that nothing of theirs runs and every write
-//! is answered; what ends earlier is a `Leave` that names what stays behind.
+//! Invariant: `Quit` is sent only when this process's workers said that they have stopped with nothing left and the
+//! outcome of every write is known; every other end is a `Leave` that names what stays behind.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use super::log::{Level, Source};
 use super::message::Signal;
 use super::overlay::Overlay;
 use super::state::State;
-use crate::domain::InstanceState;
 use crate::domain::figure::age;
+use crate::domain::{InstanceState, TaskId};
 
 /// How far the end is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,11 @@ impl State {
     /// How many writes wait for their answer.
     pub fn unanswered(&self) -> usize {
         self.acts.waiting() + usize::from(self.submit.waits().is_some())
+    }
+
+    /// How many writes ended without anybody knowing what became of them.
+    fn unresolved(&self) -> usize {
+        self.acts.unresolved() + usize::from(self.submit.unresolved.is_some())
     }
 
     /// The operator wants the process to end.
@@ -157,10 +162,11 @@ impl State {
             self.local.iter().flat_map(|read| read.value.running.iter().map(|run| run.id)).collect();
         tasks.sort_unstable();
         self.ended = true;
-        effects.push(Effect::Leave { tasks, unanswered: self.unanswered() });
+        effects.push(Effect::Leave { tasks, unanswered: self.unanswered() + self.unresolved() });
     }
 
-    /// Ends the process once nothing of it is in flight; never before its workers said so.
+    /// Ends the process once its workers have stopped and every write is answered. What they could not finish, and
+    /// what nobody knows the outcome of, is named.
     pub(super) fn settle_shutdown(&mut self, effects: &mut Vec<Effect>) {
         let Some(shutdown) = self.shutdown.filter(|shutdown| shutdown.phase != ShutdownPhase::Asked) else {
             return;
@@ -176,9 +182,14 @@ impl State {
             self.set_phase(ShutdownPhase::Canceling, shutdown.asked_by);
         }
         let stopped = !self.has_workers() || workers == Some(InstanceState::Stopped);
-        if stopped && self.in_flight() == 0 && self.unanswered() == 0 {
+        if !stopped || self.unanswered() > 0 {
+            return;
+        }
+        if self.in_flight() == 0 && self.unresolved() == 0 {
             self.ended = true;
             effects.push(Effect::Quit);
+        } else {
+            self.leave(effects);
         }
     }
 
@@ -232,47 +243,95 @@ impl State {
     }
 }
 
-/// What the shutdown question or its progress says: first the title.
-pub fn lines(state: &State) -> Vec<String> {
-    let Some(shutdown) = state.shutdown else { return Vec::new() };
-    let local = state.local.as_ref().map(|read| &read.value);
-    let count = |n: usize| if n == 1 { "1 task is".to_owned() } else { format!("{n} tasks are") };
-    let in_flight = state.in_flight();
-    let mut lines = vec![format!("{} running here", count(in_flight))];
-    let clock = |duration: Duration| format!("{:02}:{:02}", duration.as_secs() / 60, duration.as_secs() % 60);
-    let waited = clock(state.since(shutdown.since));
-    match shutdown.phase {
-        ShutdownPhase::Asked => {
-            lines.push("d    drain: claim nothing more, wait for these".to_owned());
-            lines.push("c    cancel: ask them to stop, wait until they have".to_owned());
-            lines.push("Esc  stay".to_owned());
-        }
+/// What the shutdown question or its progress says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// `2 tasks are running here`.
+    pub title: String,
+    /// How far it is: a word and the rest of the line; none while the question stands.
+    pub progress: Option<(&'static str, String)>,
+    /// One line a task that still runs here.
+    pub running: Vec<RunLine>,
+    /// Writes without an answer.
+    pub unanswered: Option<String>,
+    /// What Ctrl-C does now, and what it does once more; none while the question stands.
+    pub next: Option<(&'static str, Option<&'static str>)>,
+    /// What leaving means for what still runs.
+    pub left_behind: Option<String>,
+}
+
+/// A task that still runs here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLine {
+    /// The task.
+    pub id: TaskId,
+    /// For how long: `16 s`.
+    pub age: String,
+    /// `here/2`, and what is being done.
+    pub doing: String,
+    /// Whether it was asked to stop.
+    pub asked_to_stop: bool,
+}
+
+/// What the shutdown question or its progress says; none while nobody wants to end.
+pub fn said(state: &State) -> Option<Said> {
+    let shutdown = state.shutdown?;
+    let local = state.local.as_ref();
+    let running: Vec<_> = local
+        .into_iter()
+        .flat_map(|read| read.value.running.iter().map(|run| (run, state.since(read.arrived))))
+        .map(|(run, passed)| RunLine {
+            id: run.id,
+            age: age(run.for_ + passed),
+            doing: format!(
+                "here/{}  {}",
+                run.slot,
+                if run.finishing { "writing the result" } else { &run.doing }
+            ),
+            asked_to_stop: run.cancel_requested,
+        })
+        .collect();
+    let title = match running.len() {
+        0 => "Nothing is running here".to_owned(),
+        1 => "1 task is running here".to_owned(),
+        count => format!("{count} tasks are running here"),
+    };
+    let waited = minutes(state.since(shutdown.since));
+    let grace = state.session.grace;
+    let left = running.len();
+    let (progress, next) = match shutdown.phase {
+        ShutdownPhase::Asked => (None, None),
         ShutdownPhase::Draining => {
-            lines.push(format!(
-                "draining   {in_flight} left   waiting {waited} of {}",
-                clock(state.session.grace)
-            ));
+            let of = if grace.is_zero() { String::new() } else { format!(" of {}", minutes(grace)) };
+            let line = format!("{left} left   waiting {waited}{of}");
+            (Some(("draining", line)), Some(("cancel them", Some("leave at once"))))
         }
-        ShutdownPhase::Canceling => lines.push(format!("canceling   {in_flight} left   waiting {waited}")),
-    }
-    for run in local.iter().flat_map(|local| &local.running) {
-        let age =
-            age(run.for_ + state.local.as_ref().map_or(Duration::ZERO, |read| state.since(read.arrived)));
-        let asked = if run.cancel_requested { "  asked to stop" } else { "" };
-        lines.push(format!("{}  RUNNING {age}  here/{}  {}{asked}", run.id, run.slot, run.doing));
-    }
-    if state.unanswered() > 0 && shutdown.phase != ShutdownPhase::Asked {
-        lines.push(format!("{} writes wait for their answer", state.unanswered()));
-    }
-    let held_for = local.map_or(Duration::ZERO, |local| local.lease_left);
-    let leave = format!(
-        "leave at once (they stay RUNNING until the lease ends in {}, then run again)",
-        age(held_for)
-    );
-    match shutdown.phase {
-        ShutdownPhase::Asked => {}
-        ShutdownPhase::Draining => lines.push(format!("Ctrl-C: cancel them; again: {leave}")),
-        ShutdownPhase::Canceling => lines.push(format!("Ctrl-C: {leave}")),
-    }
-    lines
+        ShutdownPhase::Canceling => (
+            Some(("asked to stop", format!("{left} left   waiting {waited}"))),
+            Some(("leave at once", None)),
+        ),
+    };
+    let lease = local.map(|read| read.value.lease_left.saturating_sub(state.since(read.arrived)));
+    let lease = match lease.filter(|left| !left.is_zero()) {
+        Some(left) => format!("the lease ends in {}", age(left)),
+        None => "the lease is recovered".to_owned(),
+    };
+    let unanswered = match state.unanswered() {
+        0 => None,
+        1 => Some("1 of your acts waits for the database's answer.".to_owned()),
+        count => Some(format!("{count} of your acts wait for the database's answer.")),
+    };
+    Some(Said {
+        title,
+        progress,
+        running,
+        unanswered,
+        next,
+        left_behind: next.map(|_| format!("Tasks left behind stay RUNNING until {lease}, then run again.")),
+    })
+}
+
+fn minutes(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    format!("{:02}:{:02}", seconds / 60, seconds % 60)
 }

@@ -9,6 +9,7 @@ use super::acts::Acts;
 use super::command::CommandHistory;
 use super::conflict::Conflict;
 use super::detail::Detail;
+use super::drawn::DrawnRows;
 use super::effect::RequestId;
 use super::keys::{Key, Keymap};
 use super::link::{Link, Wakes};
@@ -44,14 +45,18 @@ pub struct State {
     pub overlays: Vec<Overlay>,
     /// Screen 1's list.
     pub list: TaskList,
+    /// What of the rows has been on screen.
+    pub drawn: DrawnRows,
     /// Screen 1's detail pane.
     pub detail: Detail,
     /// Screen 2's processes.
-    pub instances: Table<Vec<Instance>, InstanceId>,
+    pub instances: Table<Vec<Instance>>,
+    /// Which of them the cursor is on.
+    pub instance: Option<InstanceId>,
     /// This process's workers; none where it has none or has not heard of them yet.
     pub local: Option<Read<LocalWorkers>>,
     /// Screen 3's server.
-    pub health: Table<Health, usize>,
+    pub health: Table<Health>,
     /// Screen 3's pools and statements of this process.
     pub figures: Option<Read<Figures>>,
     /// Tallies and rates for the header.
@@ -64,7 +69,7 @@ pub struct State {
     pub failed_history: History,
     /// Whether the database answers.
     pub link: Link,
-    /// How changes are learned.
+    /// How changes are learned; in the header where the database does not tell.
     pub wakes: Wakes,
     /// Writes that are not answered yet.
     pub acts: Acts,
@@ -231,22 +236,20 @@ pub struct Figures {
     pub statements: Vec<StatementFigures>,
 }
 
-/// What a screen other than the first shows, with its cursor.
+/// What a screen other than the first shows.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table<T, C> {
+pub struct Table<T> {
     /// What was read last, if anything was.
     pub read: Option<Read<T>>,
     /// Why the latest read failed, if it did; what was read before stays.
     pub failure: Option<super::message::ReadFailure>,
-    /// Where the cursor is.
-    pub cursor: Option<C>,
     /// The first visible row.
     pub offset: usize,
 }
 
-impl<T, C> Default for Table<T, C> {
+impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { read: None, failure: None, cursor: None, offset: 0 }
+        Self { read: None, failure: None, offset: 0 }
     }
 }
 
@@ -287,8 +290,10 @@ impl State {
             pane: Pane::List,
             overlays,
             list: TaskList::new(setup.filter),
+            drawn: DrawnRows::default(),
             detail: Detail::default(),
             instances: Table::default(),
+            instance: None,
             local: None,
             health: Table::default(),
             figures: None,
@@ -297,7 +302,7 @@ impl State {
             done_history: History::default(),
             failed_history: History::default(),
             link: Link::Connecting { attempts: 0 },
-            wakes: Wakes::Polled,
+            wakes: Wakes::Unknown,
             acts: Acts::default(),
             conflicts: VecDeque::new(),
             submit,

@@ -5,7 +5,7 @@ use super::editor::{Edited, Editor};
 use super::effect::{Effect, RequestId};
 use super::keys::{Action, Key, KeyCode};
 use super::log::{Level, Source};
-use super::message::{RefusedWhy, WriteFailure};
+use super::message::WriteFailure;
 use super::overlay::Overlay;
 use super::state::{Session, State};
 use crate::domain::input::{Admission, check_text};
@@ -243,7 +243,7 @@ impl State {
                 let message = failed(&failure);
                 self.submit.unresolved =
                     matches!(failure, WriteFailure::Unresolved { .. }).then_some(request);
-                if let WriteFailure::Refused { why: RefusedWhy::Privilege, message, .. } = &failure {
+                if let WriteFailure::Refused { message, .. } = &failure {
                     self.session.submit_denied = Some(message.clone());
                 }
                 self.say(Level::Error, message.clone());

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::effect::{Effect, Read, RequestId};
 use super::keys::{Key, KeyCode, Keymap};
-use super::message::Message;
+use super::message::{Message, Target};
 use super::state::{Access, FirstStart, Session, Setup, State};
 use super::update;
 use crate::domain::observed::{Filter, Listed, LocalWorkers, Overview, Page, SlotRun, Tallies};
@@ -18,6 +18,17 @@ use crate::domain::{
 pub(super) struct Console {
     pub(super) state: State,
     pub(super) now: Duration,
+    /// Whether what is sent is drawn before the next message.
+    pub(super) line: Line,
+}
+
+/// Whether frames reach the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// They do, after every message.
+    Open,
+    /// They do not.
+    Stalled,
 }
 
 pub(super) fn setup() -> Setup {
@@ -45,7 +56,7 @@ pub(super) fn setup() -> Setup {
 
 impl Console {
     pub(super) fn new() -> Self {
-        Self { state: State::new(setup()), now: Duration::ZERO }
+        Self { state: State::new(setup()), now: Duration::ZERO, line: Line::Open }
     }
 
     /// A console that has read this page and an overview.
@@ -63,7 +74,19 @@ impl Console {
     }
 
     pub(super) fn send(&mut self, message: Message) -> Vec<Effect> {
-        update(&mut self.state, self.now, message)
+        let mut effects = update(&mut self.state, self.now, message);
+        if self.line == Line::Open {
+            let frame = self.frame();
+            effects.extend(update(&mut self.state, self.now, frame));
+        }
+        effects
+    }
+
+    /// What a frame of the state as it is tells: the visible rows and the detail pane.
+    pub(super) fn frame(&self) -> Message {
+        let list = &self.state.list;
+        let rows = list.rows.iter().skip(list.offset).take(self.state.viewport.list_rows);
+        Message::Drawn(rows.map(|row| Target::Task(row.id())).chain([Target::Detail]).collect())
     }
 
     pub(super) fn load(&mut self, page: Page) -> Vec<Effect> {

@@ -52,6 +52,7 @@ fn dispatch(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
         Message::Workers { events, missed } => state.worker_events(events, missed),
         Message::Link(report) => state.link_report(report),
         Message::Viewport(viewport) => state.set_viewport(viewport),
+        Message::Drawn(targets) => state.frame_drawn(&targets),
         other => {
             state.needs_draw = true;
             visible(state, other, effects);

@@ -53,7 +53,7 @@ fn conflict(kind: DecisionKind, task: &Task, seen: i64, last: Option<&LastChange
         Some(last) => {
             let when = age(Duration::from_millis(u64::try_from(last.ago_ms).unwrap_or(0)));
             let reason = last.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("task {id}: {} {} {when} ago {versions}{reason}", last.actor, did(&last.movement))
+            format!("task {id}: {} {} {when} ago {versions}{reason}", last.actor, last.did())
         }
         None => format!("task {id}: it has changed {versions} and is {}", state(task)),
     }
@@ -77,26 +77,6 @@ fn needs(kind: DecisionKind) -> String {
     format!("only {} can be {}", from.join(", "), kind.past())
 }
 
-/// A move of the history as something that somebody did to a task.
-fn did(movement: &str) -> String {
-    match movement {
-        "cancel" => "canceled it",
-        "request-cancel" => "asked it to stop",
-        "approve" => "approved it",
-        "reject" => "rejected it",
-        "requeue" => "requeued it",
-        "claim" => "claimed it",
-        "finish" => "finished it",
-        "fail" => "failed it",
-        "retry" => "put it back after a failure",
-        "release" => "gave it back",
-        "recover" => "recovered it",
-        "submit" => "submitted it",
-        other => return format!("changed it ({other})"),
-    }
-    .to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,11 +86,5 @@ mod tests {
         assert_eq!(needs(DecisionKind::Approve), "only SUBMITTED can be approved");
         assert_eq!(needs(DecisionKind::Requeue), "only FAILED, CANCELED, REJECTED can be requeued");
         assert_eq!(needs(DecisionKind::Cancel), "only SUBMITTED, QUEUED, RUNNING can be canceled");
-    }
-
-    #[test]
-    fn a_move_that_is_not_known_is_still_told() {
-        assert_eq!(did("reject"), "rejected it");
-        assert_eq!(did("blend"), "changed it (blend)");
     }
 }

@@ -7,7 +7,7 @@ use super::open::{SchemaCheck, open};
 use super::run::Call;
 use super::table::Table;
 use crate::domain::figure::{rate, thousands};
-use crate::domain::{Instance, InstanceState};
+use crate::domain::{Instance, InstanceState, Name};
 
 /// The most tasks in flight that a line of text names.
 const NAMED: usize = 8;
@@ -23,7 +23,7 @@ struct Document {
 /// What the database says.
 pub(super) async fn run(call: &Call) -> Result<Exit, Failure> {
     let session = open(&call.settings, "instances", SchemaCheck::First).await?;
-    let instances = session.db.instances().await;
+    let instances = session.db.instances(call.settings.tenant.as_ref().map(Name::as_str)).await;
     session.close().await;
     let document = Document { instances: instances? };
     call.output.print(&document, || text(call, &document.instances))?;
@@ -91,8 +91,12 @@ fn in_flight(instance: &Instance) -> String {
         )
         .collect();
     let named = i64::try_from(shown.len()).unwrap_or(i64::MAX);
-    if instance.running > named {
-        shown.push(format!("and {} more", instance.running - named));
+    let others = instance.of_other_tenants;
+    if instance.running > named + others {
+        shown.push(format!("and {} more", instance.running - named - others));
+    }
+    if others > 0 {
+        shown.push(format!("{others} of other tenants"));
     }
     if shown.is_empty() { "-".to_owned() } else { shown.join(" ") }
 }

@@ -8,22 +8,15 @@ use std::sync::mpsc::Receiver;
 use super::exit::{Exit, Failure};
 use super::open::Session;
 use crate::app::keys::Keymap;
+pub use crate::app::state::FirstStart;
 use crate::config::{self, WorkerSettings};
 use crate::db::conninfo::process_env;
 use crate::db::{Access, Db, NeededTo};
 use crate::domain::observed::Filter;
 use crate::domain::{Name, NewTask};
 use crate::logging::LogLine;
+use crate::signals::Signals;
 use crate::{app, console, headless, ui, worker};
-
-/// Whether this run made what it found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FirstStart {
-    /// The private server or the schema was made just now: there are no tasks yet.
-    Yes,
-    /// All was there.
-    No,
-}
 
 /// Everything a root starts with.
 #[derive(Debug)]
@@ -146,14 +139,10 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
         max_attempts: new_task.max_attempts,
     };
     let filter = Filter { tenant: launch.tenant.as_ref().map(ToString::to_string), ..Filter::default() };
-    let first_start = match launch.first_start {
-        FirstStart::Yes => app::state::FirstStart::Yes,
-        FirstStart::No => app::state::FirstStart::No,
-    };
     Ok(console::Start {
         db,
         workers,
-        setup: app::state::Setup { session, keymap, filter, first_start },
+        setup: app::state::Setup { session, keymap, filter, first_start: launch.first_start },
         look,
         draw: ui::draw,
         samples: new_task,
@@ -200,7 +189,7 @@ fn theme(name: &str) -> Result<ui::Theme, Failure> {
 ///
 /// # Errors
 /// The session is read-only, or the analyser cannot be.
-pub(super) async fn headless(launch: Launch, signals: headless::Signals) -> Result<Exit, Failure> {
+pub(super) async fn headless(launch: Launch, signals: Signals) -> Result<Exit, Failure> {
     let db = launch.session.db.clone();
     let config = launch.worker_config("headless");
     let ended = headless::run(db, config, signals).await;

@@ -22,8 +22,8 @@ use crate::db::Access;
 use crate::db::conninfo::process_env;
 use crate::domain::DecisionKind;
 use crate::domain::text::visible_lines;
-use crate::headless::Signals;
 use crate::logging::{self, LogLine, Plan, Purpose};
+use crate::signals::{Signals, name};
 
 /// What every command gets.
 #[derive(Debug)]
@@ -154,8 +154,8 @@ async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
         launch = prepare(call, file, "headless", None) => launch?,
         // Nothing was begun, so there is nothing to drain; a private server that was being started is adopted by the
         // next Taskdeck.
-        name = signals.next() => {
-            tracing::info!(signal = name, "ended before the database was open");
+        signal = signals.next() => {
+            tracing::info!(signal = name(signal), "ended before the database was open");
             return Ok(Exit::Done);
         }
     };

@@ -1,6 +1,5 @@
 //! `taskdeck submit`: one task from the arguments, a file or standard input; or one a line ([`lines`]).
 
-mod line_reader;
 mod lines;
 
 use std::fs::File;
@@ -21,7 +20,8 @@ use crate::db::{Access, Trouble};
 use crate::domain::input::{Admission, SubmissionKey, check_text, decode_text};
 use crate::domain::outcome::Submitted;
 use crate::domain::text::visible;
-use crate::domain::{Name, NewTask, Refusal, Status, Task};
+use crate::domain::{Name, NewTask, Status, Task};
+use crate::submit_lines::too_long;
 
 /// How long `--wait` waits if nobody says.
 const WAIT: Duration = Duration::from_mins(1);
@@ -222,8 +222,4 @@ fn read_limited(source: impl Read, path: &Path, max: usize) -> Result<String, Fa
         return Err(too_long(max).into());
     }
     Ok(decode_text(bytes)?)
-}
-
-fn too_long(max: usize) -> Refusal {
-    Refusal::new("text", format!("has more bytes than max_input_bytes allows ({max})"))
 }

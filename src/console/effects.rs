@@ -1,20 +1,29 @@
 //! Does what the console wants done: each effect is a task of its own against the database, with the deadlines of
 //! the db floor, and its answer goes back as a message.
 
+use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::sync::watch;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::translate::{read_failure, unknown, write_failure};
-use crate::app::message::{LinesReport, WriteFailure};
+use crate::app::message::{FailureCause, LinesReport, ReadFailure, WriteFailure};
 use crate::app::{Message, Read, RequestId};
-use crate::db::{Db, DbError, ListQuery, Preview};
-use crate::domain::input::{SubmissionKey, check_text, decode_text};
+use crate::db::{Db, ListQuery, Preview};
+use crate::domain::input::SubmissionKey;
 use crate::domain::{Decision, DecisionKind, NewTask, OperationId, Seen};
+use crate::submit_lines::{Job, Keys, Step, Stopped, submit_lines};
 use crate::ui::Messages;
 
-/// How many lines of a file one statement submits.
-const LINES_AT_ONCE: usize = 500;
+/// How many refused lines of a file are named.
+const NAMED: usize = 20;
+
+/// How long it is tried to tell a database that is slow from one that gives no answer.
+const PROBE_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a first start offers, so that a newcomer sees tasks move.
 const SAMPLES: [&str; 5] = [
@@ -38,6 +47,8 @@ pub(super) struct Performer {
     pub(super) session: Uuid,
     /// What a sample text gets besides its text.
     pub(super) samples: NewTask,
+    /// What is under way.
+    pub(super) writes: Writes,
 }
 
 impl Performer {
@@ -62,13 +73,13 @@ impl Performer {
             }
             Read::Overview => match self.db.overview(self.tenant.as_deref()).await {
                 Ok(overview) => Message::OverviewLoaded(overview),
-                Err(error) => Message::OverviewFailed(read_failure(&error)),
+                Err(error) => Message::OverviewFailed(self.judge(read_failure(&error)).await),
             },
             Read::Detail { id, tenant } => match self.db.history(id, tenant.as_deref()).await {
                 Ok((found, read_at)) => Message::DetailLoaded { id, read_at, found },
                 Err(error) => Message::DetailFailed { id, failure: read_failure(&error) },
             },
-            Read::Instances => match self.db.instances().await {
+            Read::Instances => match self.db.instances(self.tenant.as_deref()).await {
                 Ok(instances) => Message::InstancesLoaded(instances),
                 Err(error) => Message::InstancesFailed(read_failure(&error)),
             },
@@ -83,6 +94,16 @@ impl Performer {
         }
     }
 
+    /// The overview is a large read. Where it got no answer in its time, a small one tells whether nothing does.
+    async fn judge(&self, failure: ReadFailure) -> ReadFailure {
+        if failure.cause == FailureCause::NoAnswer
+            && matches!(timeout(PROBE_WITHIN, self.db.clock()).await, Ok(Ok(_)))
+        {
+            return ReadFailure { cause: FailureCause::Refused, ..failure };
+        }
+        failure
+    }
+
     /// Sends a decision that the operator has confirmed.
     pub(super) fn decide(
         &self,
@@ -93,7 +114,7 @@ impl Performer {
         tenant: Option<String>,
     ) {
         let this = self.clone();
-        tokio::spawn(async move {
+        self.writes.spawn(async move {
             let decision = Decision {
                 kind,
                 rows,
@@ -111,7 +132,7 @@ impl Performer {
     /// Submits one text.
     pub(super) fn submit(&self, request: RequestId, text: String, task: NewTask) {
         let this = self.clone();
-        tokio::spawn(async move {
+        self.writes.spawn(async move {
             let key = SubmissionKey { id: this.operation(request, 0), given: None };
             let lost = |trouble: &_| this.tell(Message::Submitted { request, result: Err(unknown(trouble)) });
             let result = this.db.submit(&text, &task, &key, &lost).await;
@@ -123,49 +144,76 @@ impl Performer {
     /// Submits each line of a file.
     pub(super) fn submit_lines(&self, request: RequestId, path: String, task: NewTask) {
         let this = self.clone();
-        tokio::spawn(async move {
-            let result = match read_text(Path::new(&path)).await {
-                Ok(text) => this.submit_each(request, text.lines(), &task).await,
-                Err(message) => Err(WriteFailure::BadInput { message }),
-            };
+        self.writes.spawn(async move {
+            let result = this.file(request, Path::new(&path), task).await;
             this.tell(Message::LinesSubmitted { request, result });
         });
+    }
+
+    async fn file(
+        &self,
+        request: RequestId,
+        path: &Path,
+        task: NewTask,
+    ) -> Result<LinesReport, WriteFailure> {
+        let bad = |problem: &dyn std::fmt::Display| WriteFailure::BadInput {
+            message: format!("file: {}: {problem}", path.display()),
+        };
+        // A pipe or a device may give nothing, or give for ever.
+        let metadata = tokio::fs::metadata(path).await.map_err(|error| bad(&error))?;
+        if !metadata.is_file() {
+            return Err(bad(&"is not a regular file"));
+        }
+        let file = tokio::fs::File::open(path).await.map_err(|error| bad(&error))?.into_std().await;
+        let keys = Keys::Of(self.operation(request, 0));
+        let job = Job { task, max_input_bytes: self.max_input_bytes, keys };
+        let lost =
+            |trouble: &_| self.tell(Message::LinesSubmitted { request, result: Err(unknown(trouble)) });
+        let mut report = LinesReport { submitted: 0, known: 0, refused: 0, named: Vec::new() };
+        let ended = submit_lines(&self.db, BufReader::new(file), &job, &lost, |step| match step {
+            Step::Refused { line, message } => {
+                report.refused += 1;
+                if report.named.len() < NAMED {
+                    report.named.push((line, message));
+                }
+            }
+            Step::Sent { made, .. } => {
+                let created = made.iter().filter(|submitted| submitted.created).count() as u64;
+                report.submitted += created;
+                report.known += made.len() as u64 - created;
+            }
+        })
+        .await;
+        match ended {
+            Ok(()) => Ok(report),
+            Err(Stopped::Reading(error)) => Err(interrupted(bad(&error), report.submitted + report.known)),
+            Err(Stopped::Sending { error, .. }) => {
+                Err(interrupted(write_failure(&error), report.submitted + report.known))
+            }
+        }
     }
 
     /// Submits the samples of a first start.
     pub(super) fn submit_samples(&self, request: RequestId) {
         let this = self.clone();
-        tokio::spawn(async move {
-            let result = this.submit_each(request, SAMPLES.into_iter(), &this.samples).await;
+        self.writes.spawn(async move {
+            let texts: Vec<_> = (1..)
+                .zip(SAMPLES)
+                .map(|(number, text)| {
+                    (SubmissionKey { id: this.operation(request, number), given: None }, text)
+                })
+                .collect();
+            let lost =
+                |trouble: &_| this.tell(Message::LinesSubmitted { request, result: Err(unknown(trouble)) });
+            let result = this.db.submit_all(&texts, &this.samples, Preview::Beginning, &lost).await;
+            let result = result.map_err(|error| write_failure(&error)).map(|made| LinesReport {
+                submitted: made.len() as u64,
+                known: 0,
+                refused: 0,
+                named: Vec::new(),
+            });
             this.tell(Message::LinesSubmitted { request, result });
         });
-    }
-
-    async fn submit_each(
-        &self,
-        request: RequestId,
-        lines: impl Iterator<Item = &str>,
-        task: &NewTask,
-    ) -> Result<LinesReport, WriteFailure> {
-        let mut report = LinesReport { submitted: 0, refused: Vec::new() };
-        let mut accepted = Vec::new();
-        for (number, line) in (1_u64..).zip(lines) {
-            match check_text(line, self.max_input_bytes) {
-                Ok(()) => {
-                    accepted.push((SubmissionKey { id: self.operation(request, number), given: None }, line));
-                }
-                Err(refusal) => report.refused.push((number, refusal.to_string())),
-            }
-        }
-        for lines in accepted.chunks(LINES_AT_ONCE) {
-            let lost =
-                |trouble: &_| self.tell(Message::LinesSubmitted { request, result: Err(unknown(trouble)) });
-            match self.db.submit_all(lines, task, Preview::Beginning, &lost).await {
-                Ok(submitted) => report.submitted += submitted.len() as u64,
-                Err(error) => return Err(interrupted(&error, report.submitted)),
-            }
-        }
-        Ok(report)
     }
 
     /// The id of one write: the same request with the same line is the same write, however often it is sent.
@@ -179,28 +227,66 @@ impl Performer {
     }
 }
 
-/// A failure half-way through a file says how far it came: what was submitted stays submitted.
-fn interrupted(error: &DbError, submitted: u64) -> WriteFailure {
-    let failure = write_failure(error);
-    if submitted == 0 {
+/// A failure half-way through a file says how far it came: what is in the table stays there.
+fn interrupted(failure: WriteFailure, before: u64) -> WriteFailure {
+    if before == 0 {
         return failure;
     }
-    let told = |message: String| format!("{message}; {submitted} lines before were submitted and stay so");
+    let told = |message: String| {
+        format!(
+            "{message}; {before} lines before are in the table and stay there: the same file again goes on behind them"
+        )
+    };
     match failure {
         WriteFailure::Unavailable { message, hint } => {
             WriteFailure::Unavailable { message: told(message), hint }
         }
-        WriteFailure::Refused { why, message, hint } => {
-            WriteFailure::Refused { why, message: told(message), hint }
-        }
+        WriteFailure::Refused { message, hint } => WriteFailure::Refused { message: told(message), hint },
         WriteFailure::Unresolved { message, hint } => {
             WriteFailure::Unresolved { message: told(message), hint }
         }
-        other => other,
+        WriteFailure::BadInput { message } => WriteFailure::BadInput { message: told(message) },
+        other @ WriteFailure::Unknown { .. } => other,
     }
 }
 
-async fn read_text(path: &Path) -> Result<String, String> {
-    let bytes = tokio::fs::read(path).await.map_err(|error| format!("file: {}: {error}", path.display()))?;
-    decode_text(bytes).map_err(|refusal| refusal.to_string())
+/// The writes that are under way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Writes(Arc<watch::Sender<usize>>);
+
+impl Writes {
+    /// Runs a write; it counts until it has ended, however that is.
+    fn spawn(&self, write: impl Future<Output = ()> + Send + 'static) {
+        let counted = Counted::begin(self);
+        tokio::spawn(async move {
+            write.await;
+            drop(counted);
+        });
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        *self.0.borrow()
+    }
+
+    /// Waits until there are none.
+    pub(super) async fn done(&self) {
+        // The sender is a field of this very value.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+struct Counted(Writes);
+
+impl Counted {
+    fn begin(writes: &Writes) -> Self {
+        writes.0.send_modify(|count| *count += 1);
+        Self(writes.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
+    }
 }

@@ -2,10 +2,10 @@
 
 use crate::app::Message;
 use crate::app::log::Level;
-use crate::app::message::{self as app, FailureCause, LinkReport, ReadFailure, RefusedWhy, WriteFailure};
+use crate::app::message::{self as app, FailureCause, LinkReport, ReadFailure, WriteFailure};
 use crate::db::{DbError, Trouble};
 use crate::domain::{Status, figure};
-use crate::worker::{Part, Shutdown, WorkerEvent};
+use crate::worker::{How, Part, Shutdown, WorkerEvent};
 
 /// Up to so many tasks are told one by one; more at once would push everything else out of the log.
 const FEW: usize = 3;
@@ -13,10 +13,28 @@ const FEW: usize = 3;
 /// Why nothing could be read.
 pub(super) fn read_failure(error: &DbError) -> ReadFailure {
     let cause = match error {
-        DbError::Unavailable(_) | DbError::Unknown(_) => FailureCause::NoAnswer,
+        DbError::Unavailable(trouble) | DbError::Unknown(trouble) if !answered(trouble) => {
+            FailureCause::NoAnswer
+        }
+        DbError::Unavailable(_) | DbError::Unknown(_) => FailureCause::Refused,
         DbError::Refused(_) | DbError::Schema(_) | DbError::BadRow { .. } => FailureCause::Refused,
     };
     ReadFailure { cause, message: error.to_string(), hint: error.hint().map(str::to_owned) }
+}
+
+/// Whether the server itself said this about a statement, over a link that stands: it gave a code, and not one of
+/// those with which it ends or refuses a session (`08…`, `57P0…`).
+fn answered(trouble: &Trouble) -> bool {
+    trouble.sqlstate.as_deref().is_some_and(|code| !code.starts_with("08") && !code.starts_with("57P0"))
+}
+
+/// What the listening connection hears.
+pub(super) fn hearing(how: &How) -> Option<Message> {
+    match how {
+        How::Unknown => None,
+        How::Listening => Some(Message::Link(LinkReport::Listening)),
+        How::Polling { reason } => Some(Message::Link(LinkReport::Polling { reason: reason.clone() })),
+    }
 }
 
 /// Why a write has no outcome, once nothing more is tried.
@@ -25,7 +43,7 @@ pub(super) fn write_failure(error: &DbError) -> WriteFailure {
     let hint = error.hint().map(str::to_owned);
     match error {
         DbError::Unavailable(_) | DbError::Schema(_) => WriteFailure::Unavailable { message, hint },
-        DbError::Refused(_) => WriteFailure::Refused { why: RefusedWhy::Privilege, message, hint },
+        DbError::Refused(_) => WriteFailure::Refused { message, hint },
         DbError::Unknown(_) => WriteFailure::Unresolved {
             message,
             hint: Some("look at the task's timeline: it says whether this took effect".to_owned()),
@@ -50,10 +68,7 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
     let line = |level: Level, text: String| vec![Message::LogLine { level, text }];
     match event {
         WorkerEvent::Began { instance, state } => {
-            let mut messages =
-                line(Level::Info, format!("this process is instance {instance}: {}", state.as_str()));
-            messages.push(Message::Link(LinkReport::Listening));
-            messages
+            line(Level::Info, format!("this process is instance {instance}: {}", state.as_str()))
         }
         WorkerEvent::Claimed { .. } => Vec::new(),
         WorkerEvent::Adopted { claims } => line(
@@ -107,22 +122,18 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
             "the lease was lost ({reason}); {} results were discarded and a new instance begins",
             discarded.len()
         )),
-        WorkerEvent::Trouble { part: Part::Listener, message, .. } => {
-            vec![Message::Link(LinkReport::Polling { reason: message.clone() })]
-        }
+        // What the listener hears is told by itself.
+        WorkerEvent::Trouble { part: Part::Listener, .. }
+        | WorkerEvent::TroubleOver { part: Part::Listener, .. }
+        | WorkerEvent::PollingOnly => Vec::new(),
         WorkerEvent::Trouble { part, message, hint } => {
             let hint = hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
             trouble(format!("{}: {message}{hint}", part.name()))
         }
-        WorkerEvent::TroubleOver { part: Part::Listener, .. } => vec![Message::Link(LinkReport::Listening)],
         WorkerEvent::TroubleOver { part, failures, lasted } => line(
             Level::Info,
             format!("{}: works again after {failures} failures in {}", part.name(), figure::wait(*lasted)),
         ),
-        WorkerEvent::PollingOnly => {
-            let reason = "a pooler in transaction mode delivers no notifications".to_owned();
-            vec![Message::Link(LinkReport::Polling { reason })]
-        }
         WorkerEvent::Panicked { part, message } => trouble(format!("{} panicked: {message}", part.name())),
         WorkerEvent::ShuttingDown { mode, in_flight, reason } => {
             let how = match mode {
@@ -147,4 +158,25 @@ pub(super) fn level(level: tracing::Level) -> Level {
 /// `15.18` of `15.18 (Debian 15.18-0+deb12u1)`.
 pub(super) fn short_version(version: &str) -> &str {
     version.split_whitespace().next().unwrap_or(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(code: Option<&str>) -> FailureCause {
+        let trouble = Trouble { sqlstate: code.map(str::to_owned), ..Trouble::new("no") };
+        read_failure(&DbError::Unavailable(trouble)).cause
+    }
+
+    #[test]
+    fn an_answer_with_a_code_is_an_answer() {
+        for code in ["57014", "55P03", "53200", "53300", "40001", "XX000", "28P01"] {
+            assert_eq!(cause(Some(code)), FailureCause::Refused, "{code}");
+        }
+        for code in ["08006", "08001", "57P01", "57P02", "57P03"] {
+            assert_eq!(cause(Some(code)), FailureCause::NoAnswer, "{code}");
+        }
+        assert_eq!(cause(None), FailureCause::NoAnswer);
+    }
 }

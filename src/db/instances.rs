@@ -208,12 +208,13 @@ impl Db {
         Ok(())
     }
 
-    /// Instances that live, and those that ended within the last hour.
+    /// Instances that live, and those that ended within the last hour. Of other tenants' tasks only the number is
+    /// told, if `tenant` is set.
     ///
     /// # Errors
     /// As [`DbError`] says.
-    pub async fn instances(&self) -> Result<Vec<Instance>, DbError> {
-        let rows = self.inner.operator.query(INSTANCES, &[]).await?;
+    pub async fn instances(&self, tenant: Option<&str>) -> Result<Vec<Instance>, DbError> {
+        let rows = self.inner.operator.query(INSTANCES, &[(&tenant, Type::TEXT)]).await?;
         let mut instances: Vec<Instance> = Vec::new();
         for row in &rows {
             let what = "an instance";
@@ -265,5 +266,6 @@ fn instance(row: &tokio_postgres::Row, id: InstanceId) -> Result<Instance, DbErr
         recovered: get(row, "recovered", what)?,
         in_flight: Vec::new(),
         running: get(row, "running", what)?,
+        of_other_tenants: get(row, "of_other_tenants", what)?,
     })
 }

@@ -46,3 +46,48 @@ pub struct LastChange {
     /// Why, as the actor put it.
     pub reason: Option<String>,
 }
+
+impl LastChange {
+    /// What was done, as something that somebody did: `canceled it`.
+    pub fn did(&self) -> String {
+        match self.movement.as_str() {
+            "cancel" => "canceled it",
+            "request-cancel" => "asked it to stop",
+            "approve" => "approved it",
+            "reject" => "rejected it",
+            "requeue" => "requeued it",
+            "claim" => "claimed it",
+            "finish" => "finished it",
+            "submit" => "submitted it",
+            "fail" => "failed on it",
+            "retry" => "failed on it and put it back",
+            "release" => "gave it back",
+            "recover" => "recovered it",
+            other => return format!("changed it ({other})"),
+        }
+        .to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_that_is_not_known_is_still_told() {
+        let did = |movement: &str| {
+            let movement = movement.to_owned();
+            LastChange {
+                actor: "bob".to_owned(),
+                movement,
+                at: Timestamp::UNIX_EPOCH,
+                ago_ms: 0,
+                version_after: 1,
+                reason: None,
+            }
+            .did()
+        };
+        assert_eq!(did("reject"), "rejected it");
+        assert_eq!(did("blend"), "changed it (blend)");
+    }
+}

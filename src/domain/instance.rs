@@ -118,6 +118,8 @@ pub struct Instance {
     pub in_flight: Vec<InFlight>,
     /// How many it has in flight.
     pub running: i64,
+    /// How many of those are not named since they are another tenant's; 0 where every tenant's are named.
+    pub of_other_tenants: i64,
 }
 
 impl Instance {

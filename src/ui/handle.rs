@@ -9,11 +9,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
 use super::input::{Reader, into_queue};
+use super::outside::{EndEditor, end_editor};
 use super::owner::Owner;
 use super::run::{Console, Event};
 use super::terminal::{Screen, restore, said};
 use super::view::{Draw, Look};
 use crate::app::{Effect, Message, State};
+
+/// How long the console may take to take the terminal again from an editor that was ended.
+const AFTER_EDITOR: Duration = Duration::from_millis(500);
 
 /// How the console is to be.
 #[derive(Debug, Clone)]
@@ -115,6 +119,15 @@ fn take(keys: Sender<Event>) -> io::Result<Owner> {
 }
 
 impl UiHandle {
+    /// Answers once the console has taken everything that was sent before. It does not while its line has stalled
+    /// or another program has the terminal. An error: it has ended.
+    pub fn takes(&self) -> oneshot::Receiver<()> {
+        let (answer, taken) = oneshot::channel();
+        // To one that has ended nothing is sent; then the answer's end is dropped and says so.
+        let _ = self.messages.0.send(Event::Ask(answer));
+        taken
+    }
+
     /// Ends the console, whatever its state, and waits at most `limit` for it to give the terminal back.
     ///
     /// Where the line has stalled, its thread hangs in a write that nobody can call back; then the terminal is
@@ -122,7 +135,14 @@ impl UiHandle {
     pub async fn finish(self, limit: Duration) -> Ended {
         // One that has ended needs no telling.
         let _ = self.messages.0.send(Event::Stop);
-        match tokio::time::timeout(limit, self.ended).await {
+        let mut ended = self.ended;
+        // An editor that has the terminal is told that its time is over, as when a terminal goes away.
+        end_editor(EndEditor::Asked);
+        let mut outcome = tokio::time::timeout(limit, &mut ended).await;
+        if outcome.is_err() && end_editor(EndEditor::Now) {
+            outcome = tokio::time::timeout(AFTER_EDITOR, ended).await;
+        }
+        match outcome {
             Ok(Ok(ended)) => ended,
             Ok(Err(_)) => Ended::Well,
             Err(_) => {

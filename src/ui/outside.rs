@@ -4,14 +4,14 @@ use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Arc;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rustix::process::{Signal, getpid, getsid, kill_current_process_group};
+use rustix::process::{Pid, Signal, getpid, getsid, kill_current_process_group, kill_process};
 use signal_hook::{flag, low_level};
 
 /// How often a stop that has not come yet, or a continuation, is looked for. While stopped nothing runs at all.
@@ -19,6 +19,48 @@ const UNTIL_STOPPED: Duration = Duration::from_millis(2);
 
 /// Longer sequences are dropped in silence by common terminals and by tmux, so we say it instead.
 const CLIPBOARD_LIMIT: usize = 100_000;
+
+/// How often it is looked whether the editor has ended.
+const EDITOR_ENDED_EVERY: Duration = Duration::from_millis(20);
+
+/// The editor that has the terminal. While it stands here it was not waited for, so its number is nobody else's.
+static EDITOR: Mutex<Option<Child>> = Mutex::new(None);
+
+/// How an editor is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndEditor {
+    /// It may put its house in order.
+    Asked,
+    /// At once: it shows a copy, so nothing is lost.
+    Now,
+}
+
+/// Ends the editor that has the terminal; whether there was one.
+pub(super) fn end_editor(how: EndEditor) -> bool {
+    let editor = EDITOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(editor) = editor.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?))
+    else {
+        return false;
+    };
+    let signal = if how == EndEditor::Asked { Signal::HUP } else { Signal::KILL };
+    // One that has just ended by itself is what is wanted.
+    let _ = kill_process(editor, signal);
+    true
+}
+
+/// Waits for the editor in a way that lets [`end_editor`] end it.
+fn wait_for(child: Child) -> io::Result<ExitStatus> {
+    let editor = || EDITOR.lock().unwrap_or_else(PoisonError::into_inner);
+    *editor() = Some(child);
+    loop {
+        let ended = editor().as_mut().map_or(Ok(Some(ExitStatus::default())), Child::try_wait);
+        if let Some(status) = ended.transpose() {
+            *editor() = None;
+            return status;
+        }
+        std::thread::sleep(EDITOR_ENDED_EVERY);
+    }
+}
 
 /// The sequence that puts `text` on the clipboard of the terminal, which may be on another machine (OSC 52).
 ///
@@ -73,11 +115,8 @@ pub(super) fn show_in_editor(name: &str, text: &str) -> Result<(), String> {
     let command = editor(|name| std::env::var(name).ok())?;
     let file = PrivateFile::create(name, text).map_err(|error| format!("no temporary file: {error}"))?;
     let (program, arguments) = command.split_first().ok_or("the editor's command is empty")?;
-    let status = Command::new(program)
-        .args(arguments)
-        .arg(&file.path)
-        .status()
-        .map_err(|error| format!("{program}: {error}"))?;
+    let started = Command::new(program).args(arguments).arg(&file.path).spawn();
+    let status = started.and_then(wait_for).map_err(|error| format!("{program}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{program}: {status}")) }
 }
 

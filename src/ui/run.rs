@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
 use super::input::Input;
 use super::view::{Draw, Look};
@@ -30,6 +31,8 @@ pub(super) enum Event {
     Message(Box<Message>),
     /// From the reader of keys.
     Input(Input),
+    /// The root wants to know whether everything that it sent before has been taken.
+    Ask(oneshot::Sender<()>),
     /// The root ends the console.
     Stop,
 }
@@ -162,6 +165,7 @@ impl<S: Surface> Console<S> {
             return self.gone();
         }
         let Some((frame, area)) = drawn else { return };
+        self.take(Message::Drawn(frame.targets.iter().map(|(_, target)| *target).collect()));
         if (area.width, area.height) != (self.state.size.width, self.state.size.height) {
             self.take(Message::Resize { width: area.width, height: area.height });
         }
@@ -187,6 +191,8 @@ impl<S: Surface> Console<S> {
                 self.state.needs_draw = true;
             }
             Event::Input(Input::StopAsked) => self.terminal_effect(Effect::Suspend),
+            // A root that does not wait any more wants no answer.
+            Event::Ask(answer) => drop(answer.send(())),
             Event::Stop => self.stop = true,
         }
     }

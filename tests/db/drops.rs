@@ -156,7 +156,7 @@ async fn operators_calls() {
     let query = ListQuery { filter: Filter::default(), before: None, limit: 50, preview: Preview::Whole };
     scene.drop_everywhere("list", nothing, async |db, ()| db.list(&query).await).await;
     scene.drop_everywhere("overview", nothing, async |db, ()| db.overview(None).await).await;
-    scene.drop_everywhere("instances", nothing, async |db, ()| db.instances().await).await;
+    scene.drop_everywhere("instances", nothing, async |db, ()| db.instances(None).await).await;
     scene.drop_everywhere("health", nothing, async |db, ()| db.health().await).await;
     scene.drop_everywhere("listen", nothing, async |db, ()| db.listen().await.map(drop)).await;
     scene.drop_everywhere("check_schema", nothing, async |db, ()| db.check_schema().await).await;

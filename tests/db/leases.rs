@@ -62,7 +62,7 @@ async fn a_dead_instances_tasks_are_taken_back_each_to_its_state() {
     }
     assert_eq!(row(db, kept.id).await, kept_row, "a live instance's task is never taken");
     assert_eq!(db.recover("r").await.expect("recover"), [], "once");
-    let instances = db.instances().await.expect("instances");
+    let instances = db.instances(None).await.expect("instances");
     let of = |id| instances.iter().find(|i| i.id == id).expect("listed");
     assert_eq!((of(dead).state, of(dead).recovered, of(dead).running), (InstanceState::Lost, 3, 0));
     assert_eq!((of(live).state, of(live).recovered, of(live).running), (InstanceState::Working, 0, 1));
@@ -275,7 +275,7 @@ async fn registering_twice_is_once_and_old_instances_are_forgotten() {
     db.register(&new).await.expect("register");
     db.heartbeat(new.id, &beat(InstanceState::Draining, LONG)).await.expect("heartbeat");
     db.register(&new).await.expect("register again");
-    let instances = db.instances().await.expect("instances");
+    let instances = db.instances(None).await.expect("instances");
     assert_eq!(instances.len(), 1);
     assert_eq!(instances[0].state, InstanceState::Draining, "the second did nothing");
     assert_eq!((instances[0].label().as_str(), instances[0].slots), ("testhost:4242", 4));

@@ -280,6 +280,7 @@ pub(crate) fn instances() -> Vec<Instance> {
         recovered: 0,
         in_flight: vec![flight(48_217, false), flight(48_222, false), flight(48_230, true)],
         running: 3,
+        of_other_tenants: 0,
     };
     vec![
         base.clone(),

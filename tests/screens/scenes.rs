@@ -188,7 +188,8 @@ fn database() -> World {
 fn log() -> World {
     with(conflict(), |world| {
         world.press("esc").lose();
-        let result = Ok(LinesReport { submitted: 998, refused: vec![(7, "text: is empty".to_owned())] });
+        let named = vec![(7, "text: is empty".to_owned())];
+        let result = Ok(LinesReport { submitted: 998, known: 0, refused: 1, named });
         world.send(Message::LinesSubmitted { request: RequestId(99), result });
         world.press("5");
     })

@@ -113,10 +113,18 @@ impl World {
     /// Presses keys: `"j j space"`.
     pub(crate) fn press(&mut self, keys: &str) -> &mut Self {
         for key in keys.split_whitespace() {
+            self.look();
             let key: Key = key.parse().expect(key);
             self.send(Message::Key(key));
         }
         self
+    }
+
+    /// A frame is drawn, as it is before each key: only what was on screen can be decided.
+    fn look(&mut self) {
+        let size = self.state.size;
+        let (_, drawn) = self.draw(&plain(), size.width, size.height);
+        self.send(Message::Drawn(drawn.targets.into_iter().map(|(_, target)| target).collect()));
     }
 
     /// The list arrives as `rows`.

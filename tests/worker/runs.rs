@@ -190,7 +190,7 @@ async fn a_worker_without_slots_watches_and_recovers() {
     let mut worker = Running::start(&test.db, Config { workers: 0, ..config() }, Script::new());
     let instance = worker.began().await;
     reaches(&test.db, dead, Status::Queued).await;
-    let seen = test.db.instances().await.expect("read");
+    let seen = test.db.instances(None).await.expect("read");
     let own = seen.iter().find(|seen| seen.id == instance).expect("it is registered");
     assert_eq!((own.state, own.slots), (InstanceState::Watching, 0));
     assert_eq!(worker.drain().await, []);

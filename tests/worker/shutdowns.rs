@@ -32,7 +32,7 @@ async fn a_drain_waits_for_what_runs_and_gives_back_what_has_not_begun() {
     worker.event("given back", |event| matches!(event, WorkerEvent::Released { .. }).then_some(())).await;
     assert_eq!(task(&test.db, held).await.status, Status::Running);
     let state = until("the instance says that it drains", || async {
-        let instances = test.db.instances().await.expect("read");
+        let instances = test.db.instances(None).await.expect("read");
         Some(instances[0].state).filter(|state| *state == InstanceState::Draining)
     });
     state.await;

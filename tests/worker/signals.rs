@@ -18,7 +18,7 @@ async fn signals_drain_then_cancel_then_leave() {
         let test = &test;
         async move {
             until("the instance says what it does", || async {
-                let instances = test.db.instances().await.expect("read");
+                let instances = test.db.instances(None).await.expect("read");
                 instances.iter().any(|instance| instance.state == wanted).then_some(())
             })
             .await;

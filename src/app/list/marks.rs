@@ -13,7 +13,11 @@ impl State {
             self.hint(why);
             return;
         };
-        let seen = SeenRow::from(task);
+        let id = task.id;
+        let Some(seen) = self.drawn.listed(id) else {
+            self.hint(format!("{id} has not been on screen yet: look at it, then mark it"));
+            return;
+        };
         if self.list.marks.remove(&seen.id).is_none() {
             self.list.marks.insert(seen.id, seen);
         }
@@ -21,9 +25,10 @@ impl State {
     }
 
     /// Marks every row that matches, as far as they can be loaded at once, and says how many and whether there
-    /// are more.
+    /// are more. What was drawn is marked as it was drawn.
     pub(in crate::app) fn mark_all(&mut self) {
-        let marks: Vec<_> = self.list.rows.iter().filter_map(Listed::task).map(SeenRow::from).collect();
+        let marks = self.list.rows.iter().filter_map(Listed::task).map(SeenRow::from);
+        let marks: Vec<_> = marks.map(|row| self.drawn.listed(row.id).unwrap_or(row)).collect();
         if marks.is_empty() {
             self.hint("there is no row here to mark");
             return;

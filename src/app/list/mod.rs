@@ -168,9 +168,4 @@ impl TaskList {
     pub fn is_filtered(&self) -> bool {
         self.filter != self.home
     }
-
-    /// How many loaded rows are newer than the first visible one.
-    pub fn rows_above(&self) -> usize {
-        self.offset.min(self.rows.len())
-    }
 }

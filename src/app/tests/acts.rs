@@ -2,7 +2,7 @@
 
 use super::super::testing::{Console, change, history, page, seen, task};
 use crate::app::acts::Phase;
-use crate::app::message::{Message, RefusedWhy, WriteFailure};
+use crate::app::message::{Message, WriteFailure};
 use crate::app::overlay::Overlay;
 use crate::app::question::{Question, Standing};
 use crate::app::{Effect, RequestId};
@@ -213,7 +213,7 @@ fn an_unknown_outcome_is_shown_as_unknown_until_it_is_resolved() {
     assert_eq!(console.state.acts.beside(TaskId(7)).as_deref(), Some("cancel: outcome unknown, checking…"));
     console.press("c");
     assert!(console.state.overlays.is_empty(), "it is still being asked");
-    let mut resolved = Console { state: console.state.clone(), now: console.now };
+    let mut resolved = Console { state: console.state.clone(), ..console };
     let task = with(7, Status::Canceled, 1);
     let rows = vec![(TaskId(7), Verdict::Committed { task, version_before: 0 })];
     let decided = crate::domain::outcome::Decided {
@@ -241,11 +241,8 @@ fn what_could_not_be_sent_or_is_not_allowed_says_that_nothing_changed() {
 
     let mut console = Console::with(page([task(7)]));
     console.press("c y");
-    let failure = WriteFailure::Refused {
-        why: RefusedWhy::Privilege,
-        message: "the role viewer may not change tasks".into(),
-        hint: None,
-    };
+    let failure =
+        WriteFailure::Refused { message: "the role viewer may not change tasks".into(), hint: None };
     fail(&mut console, failure);
     console.press("c");
     assert_eq!(console.notice(), "cancel: the role viewer may not change tasks");

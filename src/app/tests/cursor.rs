@@ -28,7 +28,7 @@ fn new_rows_come_in_without_moving_the_row_under_the_cursor() {
     console.load(page((1..=60).map(task)));
     assert_eq!(console.state.list.cursor, on(47));
     assert_eq!(console.state.list.cursor_position().expect("on a row") - console.state.list.offset, line);
-    assert_eq!(console.state.list.rows_above(), 10);
+    assert_eq!(console.state.list.offset, 10);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_row_that_leaves_the_list_takes_the_cursor_with_it() {
         assert!(console.notice().contains("4 is not in this list any more"), "{}", console.notice());
     }
     // The cursor stands between two rows: down is the one below, up the one above.
-    let mut up = Console { state: console.state.clone(), now: console.now };
+    let mut up = Console { state: console.state.clone(), ..console };
     up.press("up");
     assert_eq!(up.state.list.cursor, on(5));
     console.press("down");

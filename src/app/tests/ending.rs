@@ -1,10 +1,10 @@
 //! The end of the process.
 
 use super::super::testing::{Console, local, page, task};
-use crate::app::message::{Message, Signal};
+use crate::app::message::{Message, Signal, WriteFailure};
 use crate::app::overlay::Overlay;
-use crate::app::shutdown::{ShutdownPhase, lines};
-use crate::app::{Effect, ShutdownMode};
+use crate::app::shutdown::{Said, ShutdownPhase, said};
+use crate::app::{Effect, RequestId, ShutdownMode};
 use crate::domain::{InstanceState, TaskId};
 
 const DRAIN: Effect = Effect::Shutdown(ShutdownMode::Drain);
@@ -14,6 +14,10 @@ fn working(running: &[i64]) -> Console {
     let mut console = Console::with(page([task(1)]));
     console.send(Message::Local(local(InstanceState::Working, running)));
     console
+}
+
+fn says(console: &Console) -> Said {
+    said(&console.state).expect("an end")
 }
 
 fn phase(console: &Console) -> Option<ShutdownPhase> {
@@ -36,7 +40,7 @@ fn with_nothing_in_flight_it_ends_once_the_workers_have_stopped() {
 
     let mut console = Console::with(page([task(1)]));
     console.state.session.workers = 0;
-    let mut told_so = Console { state: console.state.clone(), now: console.now };
+    let mut told_so = Console { state: console.state.clone(), ..console };
     told_so.send(Message::Local(local(InstanceState::Watching, &[])));
     assert_eq!(told_so.press("q"), [Effect::Quit]);
     assert_eq!(console.press("q"), [Effect::Quit], "a console that only watches has nothing to wait for");
@@ -46,7 +50,8 @@ fn with_nothing_in_flight_it_ends_once_the_workers_have_stopped() {
 fn with_tasks_in_flight_it_is_a_choice() {
     let mut console = working(&[7, 9]);
     assert_eq!(console.press("q"), []);
-    assert_eq!(lines(&console.state)[0], "2 tasks are running here");
+    assert_eq!(says(&console).title, "2 tasks are running here");
+    assert_eq!(says(&console).progress, None);
     assert_eq!(console.press("esc"), []);
     assert_eq!((phase(&console), console.state.overlays.is_empty()), (None, true), "stayed");
     assert_eq!(console.press("q d"), [DRAIN]);
@@ -56,10 +61,11 @@ fn with_tasks_in_flight_it_is_a_choice() {
     assert_eq!(console.press("esc 5 q"), []);
     assert_eq!(console.state.overlay(), Some(&Overlay::Shutdown));
     assert_eq!(told(&mut console, InstanceState::Draining, &[9]), []);
-    assert!(lines(&console.state)[1].contains("1 left"), "{:?}", lines(&console.state));
+    assert_eq!(says(&console).progress.expect("progress").1, "1 left   waiting 00:03 of 00:30");
+    assert_eq!(says(&console).running[0].id, TaskId(9));
     assert_eq!(console.press("c"), [CANCEL]);
     assert_eq!(told(&mut console, InstanceState::Canceling, &[9]), []);
-    assert_eq!(told(&mut console, InstanceState::Stopped, &[9]), [], "not while one still runs");
+    assert_eq!(told(&mut console, InstanceState::Canceling, &[]), [], "not before they have stopped");
     assert_eq!(told(&mut console, InstanceState::Stopped, &[]), [Effect::Quit]);
 }
 
@@ -73,9 +79,8 @@ fn ctrl_c_asks_then_cancels_then_leaves_and_says_what_stays() {
 
     let mut console = working(&[9, 7]);
     assert_eq!(console.press("q d ctrl-c"), [DRAIN, CANCEL]);
-    assert!(
-        lines(&console.state).last().expect("a line").contains("stay RUNNING until the lease ends in 27 s")
-    );
+    let left_behind = says(&console).left_behind.expect("a line");
+    assert!(left_behind.contains("stay RUNNING until the lease ends in"), "{left_behind}");
     assert_eq!(console.press("ctrl-c"), [Effect::Leave { tasks: left, unanswered: 0 }]);
 }
 
@@ -94,6 +99,33 @@ fn a_write_without_an_answer_is_waited_for() {
     assert_eq!(console.press("q"), [DRAIN]);
     assert_eq!(told(&mut console, InstanceState::Stopped, &[]), []);
     assert_eq!(console.press("ctrl-c ctrl-c"), [CANCEL, Effect::Leave { tasks: vec![], unanswered: 1 }]);
+}
+
+#[test]
+fn workers_that_stop_with_something_left_end_it_and_it_is_named() {
+    let mut console = working(&[9, 7]);
+    console.press("q c");
+    let left = Effect::Leave { tasks: vec![TaskId(7), TaskId(9)], unanswered: 0 };
+    assert_eq!(told(&mut console, InstanceState::Stopped, &[9, 7]), [left]);
+}
+
+#[test]
+fn a_write_that_was_given_up_is_named_at_the_end() {
+    let mut console = working(&[]);
+    console.press("c y q");
+    assert_eq!(told(&mut console, InstanceState::Stopped, &[]), []);
+    let fail = |failure| Message::Decided { request: RequestId(1), result: Err(failure) };
+    let unknown = console.send(fail(WriteFailure::Unknown { message: "the reply was lost".into() }));
+    assert!(!unknown.contains(&Effect::Quit), "{unknown:?}");
+    let given_up = WriteFailure::Unresolved { message: "no answer in 30 s".into(), hint: None };
+    assert_eq!(console.send(fail(given_up)), [Effect::Leave { tasks: vec![], unanswered: 1 }]);
+
+    // Once it is answered there is nothing to name.
+    let mut console = working(&[]);
+    console.press("c y q");
+    told(&mut console, InstanceState::Stopped, &[]);
+    let refused = WriteFailure::Unavailable { message: "refused".into(), hint: None };
+    assert_eq!(console.send(fail(refused)), [Effect::Quit]);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn the_footer_is_what_the_keys_do() {
     let items = footer(&console.state);
     assert_eq!(items[0].action, Action::Requeue, "what can be done to this row comes first");
     for item in items {
-        let mut pressed = Console { state: console.state.clone(), now: console.now };
+        let mut pressed = Console { state: console.state.clone(), ..console };
         let effects = pressed.press(&item.key);
         if let Availability::Disabled { reason } = item.availability {
             assert_eq!(effects, []);

@@ -3,6 +3,7 @@
 mod acts;
 mod anything;
 mod cursor;
+mod drawn;
 mod ending;
 mod keys;
 mod refresh;

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::super::testing::{Console, clock, history, local, overview, page, reads, task};
+use crate::app::header::header;
+use crate::app::link::Link;
 use crate::app::message::{FailureCause, LinkReport, Message, ReadFailure};
 use crate::app::refresh::next_wake;
 use crate::app::{Effect, Read};
@@ -125,8 +127,39 @@ fn a_notify_reads_soon_but_not_more_often_than_it_helps() {
     let mut console = Console::with(page([task(1)]));
     assert_eq!(names(&console.at(0.1).send(Message::Wake)), [""; 0]);
     assert_eq!(names(&console.at(0.3).send(Message::Tick)), ["overview", "list", "detail"]);
-    console.send(Message::Link(LinkReport::Polling { reason: "a pooler".into() }));
-    assert!(console.state.log.entries.iter().all(|entry| !entry.text.contains("pooler")), "it was so before");
+}
+
+#[test]
+fn how_changes_are_learned_is_said_as_it_is_known() {
+    let mut console = Console::with(page([task(1)]));
+    let said = |console: &Console, text: &str| {
+        console.state.log.entries.iter().filter(|entry| entry.text.contains(text)).count()
+    };
+    assert_eq!((header(&console.state).link.as_str(), said(&console, "told at once")), ("link ok", 0));
+    console.send(Message::Link(LinkReport::Listening));
+    console.send(Message::Link(LinkReport::Listening));
+    assert_eq!((header(&console.state).link.as_str(), said(&console, "told at once")), ("link ok", 1));
+    for _ in 0..2 {
+        console.send(Message::Link(LinkReport::Polling { reason: "a pooler".into() }));
+    }
+    assert_eq!((header(&console.state).link.as_str(), said(&console, "a pooler")), ("link ok, polling", 1));
+}
+
+#[test]
+fn an_answer_that_refuses_is_no_silence() {
+    let mut console = Console::with(page([task(1)]));
+    let slow = ReadFailure {
+        cause: FailureCause::Refused,
+        message: "the server stopped the statement (57014)".into(),
+        hint: None,
+    };
+    console.at(14.0).send(Message::OverviewFailed(slow));
+    assert_eq!(console.state.link, Link::Ok);
+    assert_eq!(header(&console.state).link, "link ok, COUNTS 14 s OLD");
+    // Everything else is read on.
+    assert!(names(&console.at(16.0).send(Message::Tick)).contains(&"list"));
+    console.send(Message::OverviewLoaded(overview()));
+    assert_eq!(header(&console.state).link, "link ok");
 }
 
 #[test]

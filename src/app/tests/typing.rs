@@ -68,7 +68,7 @@ fn the_text_survives_and_sent_again_unchanged_it_is_the_same_submit() {
     let again = console.press("ctrl-s");
     assert!(matches!(&again[..], [Effect::Submit { request: RequestId(1), .. }]), "{again:?}");
     answer(&mut console, 1, Err(WriteFailure::Unresolved { message: "no reply".into(), hint: None }));
-    let mut edited = Console { state: console.state.clone(), now: console.now };
+    let mut edited = Console { state: console.state.clone(), ..console };
     edited.press("! ctrl-s");
     assert!(edited.notice().contains("may be in the table too"), "{}", edited.notice());
     assert!(matches!(&console.press("ctrl-s")[..], [Effect::Submit { request: RequestId(1), .. }]));
@@ -120,12 +120,41 @@ fn a_command_may_be_short_and_is_completed() {
 }
 
 #[test]
+fn a_file_that_was_not_submitted_to_its_end_goes_on_under_the_same_number() {
+    let mut console = Console::with(page([task(1)]));
+    let request = |effects: Vec<Effect>| match &effects[..] {
+        [Effect::SubmitLines { request, .. }] => *request,
+        other => panic!("{other:?}"),
+    };
+    let end = |console: &mut Console, request, result| {
+        console.send(Message::LinesSubmitted { request, result });
+    };
+    let first = request(console.press(": l i n e s space f enter y"));
+    assert_eq!(console.press(": l i n e s space f enter"), [], "not while it is not answered");
+    assert!(console.state.overlays.is_empty());
+    assert!(console.notice().contains("already submitting"), "{}", console.notice());
+    end(&mut console, first, Err(WriteFailure::Unresolved { message: "no answer".into(), hint: None }));
+    assert_eq!(console.state.acts.unresolved(), 1);
+    let other = request(console.press(": l i n e s space g enter y"));
+    assert_ne!(other, first, "another file is another submit");
+    assert_eq!(request(console.press(": l i n e s space f enter y")), first);
+    let report = LinesReport { submitted: 1, known: 2, refused: 0, named: Vec::new() };
+    end(&mut console, first, Ok(report.clone()));
+    assert_eq!(console.notice(), "lines of f: 1 tasks submitted, 2 were in the table already");
+    assert_eq!(console.state.acts.unresolved(), 0);
+    // What was done is done: the same file again is another submit.
+    end(&mut console, other, Ok(report));
+    assert_ne!(request(console.press(": l i n e s space f enter y")), first);
+}
+
+#[test]
 fn lines_of_a_file_are_asked_about_and_reported() {
     let mut console = Console::with(page([task(1)]));
     assert_eq!(console.press(": l i n e s space f enter"), []);
     let effects = console.press("y");
     assert!(matches!(&effects[..], [Effect::SubmitLines { path, .. }] if path == "f"), "{effects:?}");
-    let report = LinesReport { submitted: 999, refused: vec![(7, "text: is empty".into())] };
+    let report =
+        LinesReport { submitted: 999, known: 0, refused: 1, named: vec![(7, "text: is empty".into())] };
     console.send(Message::LinesSubmitted { request: RequestId(1), result: Ok(report) });
     assert_eq!(console.notice(), "lines of f: 999 tasks submitted, 1 lines refused (screen 5 says why)");
     assert!(

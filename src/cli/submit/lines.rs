@@ -1,4 +1,4 @@
-//! `taskdeck submit --lines`: a task a line, several hundred in one statement, each with a key of its own.
+//! `taskdeck submit --lines`: a task a line, with a report of what became of them.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader};
@@ -7,22 +7,14 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::line_reader::{Line, next_line};
-use super::{open_file, tell_unknown, too_long, unreadable};
+use super::{open_file, tell_unknown, unreadable};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::open::{SchemaCheck, open};
 use crate::cli::output::note;
 use crate::cli::run::Call;
-use crate::db::{Db, Preview};
 use crate::domain::figure::thousands;
-use crate::domain::input::{SubmissionKey, check_text, decode_text};
 use crate::domain::{NewTask, TaskId};
-
-/// The most lines in one statement.
-const CHUNK_LINES: usize = 500;
-
-/// The most bytes of text in one statement, so that long lines do not make a huge one.
-const CHUNK_BYTES: usize = 4 * 1024 * 1024;
+use crate::submit_lines::{Job, Keys, Step, Stopped, submit_lines};
 
 /// The most refused lines that text output names.
 const NAMED: usize = 20;
@@ -44,13 +36,20 @@ struct Report {
     error: Option<Failure>,
 }
 
-/// Lines that go into one statement.
-#[derive(Debug, Default)]
-struct Chunk {
-    texts: Vec<String>,
-    bytes: usize,
-    /// The number of the first of its lines.
-    from: u64,
+impl Report {
+    fn take(&mut self, step: Step<'_>, bar: &ProgressBar) {
+        match step {
+            Step::Refused { line, message } => self.refused.push(RefusedLine { line, message }),
+            Step::Sent { made, read } => {
+                let ids = || made.iter().map(|submitted| submitted.task.id);
+                self.submitted += made.len() as u64;
+                self.first_id = self.first_id.into_iter().chain(ids()).min();
+                self.last_id = self.last_id.into_iter().chain(ids()).max();
+                bar.set_position(read);
+                bar.set_message(thousands(i64::try_from(self.submitted).unwrap_or(i64::MAX)));
+            }
+        }
+    }
 }
 
 /// Submits every good line of a file; `-` is standard input.
@@ -61,7 +60,7 @@ struct Chunk {
 /// # Errors
 /// The file cannot be read, or the database cannot be opened.
 pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit, Failure> {
-    let (mut source, length): (Box<dyn BufRead>, Option<u64>) = if path == Path::new("-") {
+    let (source, length): (Box<dyn BufRead + Send>, Option<u64>) = if path == Path::new("-") {
         (Box::new(BufReader::new(io::stdin())), None)
     } else {
         let file = open_file(path)?;
@@ -71,7 +70,8 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit,
     let session = open(&call.settings, "submit", SchemaCheck::First).await?;
     let mut report = Report::default();
     let bar = progress(length);
-    let result = all(&session.db, &mut source, call.settings.max_input_bytes, new, &mut report, &bar).await;
+    let job = Job { task: new.clone(), max_input_bytes: call.settings.max_input_bytes, keys: Keys::Fresh };
+    let result = submit_lines(&session.db, source, &job, &tell_unknown, |step| report.take(step, &bar)).await;
     bar.finish_and_clear();
     session.close().await;
     let exit = match result {
@@ -83,7 +83,8 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit,
             report.error = Some(failure);
             exit
         }
-        Err(Stopped::Sending { failure, from }) => {
+        Err(Stopped::Sending { error, from }) => {
+            let failure = Failure::from(error);
             let exit = failure.exit;
             let message = format!(
                 "{}; stopped before line {from}, from which on nothing is known to be submitted",
@@ -99,70 +100,6 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit,
         complain(&report);
     }
     Ok(exit)
-}
-
-/// Why it stopped before the end of the file.
-#[derive(Debug)]
-enum Stopped {
-    Reading(io::Error),
-    Sending { failure: Failure, from: u64 },
-}
-
-async fn all(
-    db: &Db,
-    source: &mut dyn BufRead,
-    max: usize,
-    new: &NewTask,
-    report: &mut Report,
-    bar: &ProgressBar,
-) -> Result<(), Stopped> {
-    let mut source = source;
-    let mut chunk = Chunk::default();
-    let mut number = 0;
-    let mut read = 0;
-    while let Some(line) = next_line(&mut source, max, &mut read).map_err(Stopped::Reading)? {
-        number += 1;
-        match checked(line, max) {
-            Ok(text) => {
-                if chunk.texts.is_empty() {
-                    chunk.from = number;
-                }
-                chunk.bytes += text.len();
-                chunk.texts.push(text);
-            }
-            Err(message) => report.refused.push(RefusedLine { line: number, message }),
-        }
-        if chunk.texts.len() >= CHUNK_LINES || chunk.bytes >= CHUNK_BYTES {
-            send(db, std::mem::take(&mut chunk), new, report).await?;
-            bar.set_position(read);
-            bar.set_message(thousands(i64::try_from(report.submitted).unwrap_or(i64::MAX)));
-        }
-    }
-    send(db, chunk, new, report).await
-}
-
-fn checked(line: Line, max: usize) -> Result<String, String> {
-    let Line::Whole(bytes) = line else { return Err(too_long(max).to_string()) };
-    let text = decode_text(bytes).map_err(|refusal| refusal.to_string())?;
-    check_text(&text, max).map_err(|refusal| refusal.to_string())?;
-    Ok(text)
-}
-
-async fn send(db: &Db, chunk: Chunk, new: &NewTask, report: &mut Report) -> Result<(), Stopped> {
-    if chunk.texts.is_empty() {
-        return Ok(());
-    }
-    let texts: Vec<(SubmissionKey, &str)> =
-        chunk.texts.iter().map(|text| (SubmissionKey::fresh(), text.as_str())).collect();
-    let made = db
-        .submit_all(&texts, new, Preview::Beginning, &tell_unknown)
-        .await
-        .map_err(|error| Stopped::Sending { failure: error.into(), from: chunk.from })?;
-    let ids = || made.iter().map(|submitted| submitted.task.id);
-    report.submitted += made.len() as u64;
-    report.first_id = report.first_id.into_iter().chain(ids()).min();
-    report.last_id = report.last_id.into_iter().chain(ids()).max();
-    Ok(())
 }
 
 /// A bar on a terminal's standard error; nothing elsewhere.

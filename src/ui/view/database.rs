@@ -100,9 +100,7 @@ fn server_lines(paint: &mut Paint<'_>, state: &State, width: usize, room: usize)
     let mut shown = 0;
     for (index, wait) in health.waits.iter().enumerate().skip(state.health.offset) {
         let label = if index == state.health.offset { "WAITS" } else { "" };
-        let under_cursor = state.health.cursor == Some(index);
-        let role = if under_cursor { Role::Selected } else { Role::Running };
-        let wait = told(label, &waits(wait), role, width);
+        let wait = told(label, &waits(wait), Role::Running, width);
         if shown > 0 && lines.len() - before + wait.len() > room {
             let more = format!("and {} more", health.waits.len() - index);
             lines.extend(told("", &more, Role::Running, width));

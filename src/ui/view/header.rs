@@ -77,11 +77,14 @@ fn trouble(state: &State, header: &Header) -> Option<String> {
     if !matches!(state.link, Link::Ok) {
         return None;
     }
-    let failures = [&state.list.failure, &state.overview_failure];
-    let refused = failures.into_iter().flatten().find(|failure| failure.cause == FailureCause::Refused);
-    if let Some(failure) = refused {
+    let failures = [("", &state.list.failure), ("the counts ", &state.overview_failure)];
+    let refused = failures
+        .into_iter()
+        .filter_map(|(what, failure)| Some((what, failure.as_ref()?)))
+        .find(|(_, failure)| failure.cause == FailureCause::Refused);
+    if let Some((what, failure)) = refused {
         let hint = failure.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        return Some(format!("cannot be read: {}{hint}", failure.message));
+        return Some(format!("{what}cannot be read: {}{hint}", failure.message));
     }
     (header.oldest_health == Well::No).then(|| header.oldest.clone())
 }

@@ -68,14 +68,17 @@ fn yes_no(paint: &mut Paint<'_>, state: &State, title: &str, text: &str, acts: [
 }
 
 fn first_start(paint: &mut Paint<'_>, state: &State, area: Rect) {
-    let text = "The tables were made just now and hold no task yet. A few sample texts show what the console does; they are ordinary tasks.";
+    let text = "The tables were made just now and hold no task yet. A few sample texts show what the console does; they are ordinary tasks and stay in the list as finished ones.";
     yes_no(paint, state, "A new database", text, ["submit the samples", "begin empty"], area);
 }
 
 fn submit_lines(paint: &mut Paint<'_>, state: &State, path: &str, area: Rect) {
+    let begun = state.acts.unfinished.iter().any(|file| file.path.as_deref() == Some(path));
     let text = format!(
-        "Each line of {path} becomes a task of tenant {} in queue {}. Empty lines are refused and named.",
-        state.session.tenant, state.session.queue
+        "Each line of {path} becomes a task of tenant {} in queue {}. Empty lines are refused and named.{}",
+        state.session.tenant,
+        state.session.queue,
+        if begun { " It was begun before: what is in the table already is not submitted again." } else { "" }
     );
     yes_no(paint, state, "Submit a file, one task a line?", &text, ["submit them", "do not"], area);
 }

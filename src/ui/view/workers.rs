@@ -81,7 +81,7 @@ fn instances(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let offset = state.instances.offset;
     for (index, instance) in read.value.iter().enumerate().skip(offset).take(usize::from(rows.height)) {
         let line = nth(rows, cells(index - offset));
-        let under_cursor = state.instances.cursor == Some(instance.id);
+        let under_cursor = state.instance == Some(instance.id);
         let sign = if under_cursor { paint.glyphs.cursor } else { " " };
         paint.line(line, &[plain(" "), span(sign, Role::Running)]);
         let content = row(paint, state, read, instance);
@@ -157,9 +157,13 @@ fn in_flight(instance: &Instance) -> String {
                 }
             })
             .collect();
-    let more = whole(instance.running).saturating_sub(ids.len());
+    let others = whole(instance.of_other_tenants);
+    let more = whole(instance.running).saturating_sub(ids.len() + others);
     if more > 0 {
         ids.push(format!("and {more} more"));
+    }
+    if others > 0 {
+        ids.push(format!("{others} of other tenants"));
     }
     ids.join(" ")
 }

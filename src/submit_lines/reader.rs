@@ -2,6 +2,9 @@
 
 use std::io::{self, BufRead};
 
+/// From so many bytes on without its end, a line is none, and skipping goes on for ever (`/dev/zero`).
+const NO_LINE: usize = 64 * 1024 * 1024;
+
 /// A line without its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
@@ -30,6 +33,10 @@ pub(super) fn next_line(source: &mut impl BufRead, max: usize, read: &mut u64) -
         ended = end.is_some();
         *read += taken as u64;
         source.consume(taken);
+        if seen > NO_LINE.max(max.saturating_mul(2)) {
+            let text = format!("more than {seen} bytes without the end of a line: is this a file of lines?");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
     }
     if seen == 0 && !ended {
         return Ok(None);

@@ -1,0 +1,98 @@
+//! What the operator can have seen: each row as the last frame that reached the terminal showed it.
+//!
+//! Invariant: only [`State::frame_drawn`] writes here, and it is called after a frame was drawn and from nowhere
+//! else. What has arrived and is not drawn yet (the line has stalled) is in the state, not here, and no decision is
+//! made on it.
+
+use std::collections::BTreeMap;
+
+use super::conflict::ConflictAnswer;
+use super::list::SeenRow;
+use super::message::Target;
+use super::overlay::Overlay;
+use super::question::AskedFrom;
+use super::state::State;
+use crate::domain::TaskId;
+use crate::domain::observed::Listed;
+
+/// The rows as they were drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DrawnRows {
+    /// Rows of the list that are still loaded, each as it was drawn last, also if it is scrolled away by now.
+    list: BTreeMap<TaskId, SeenRow>,
+    /// The task of the detail pane.
+    detail: Option<SeenRow>,
+    /// The rows of the conflict that is shown.
+    conflict: Vec<SeenRow>,
+}
+
+impl DrawnRows {
+    /// The row of the list as it was drawn; none: it never was.
+    pub fn listed(&self, id: TaskId) -> Option<SeenRow> {
+        self.list.get(&id).copied()
+    }
+
+    /// The task of the detail pane as it was drawn, if it was this one.
+    pub fn detailed(&self, id: TaskId) -> Option<SeenRow> {
+        self.detail.filter(|row| row.id == id)
+    }
+
+    /// The row as it was drawn there; none: it never was.
+    pub fn row(&self, id: TaskId, on: AskedFrom) -> Option<SeenRow> {
+        match on {
+            AskedFrom::List => self.listed(id),
+            AskedFrom::Detail => self.detailed(id),
+            AskedFrom::Conflict => self.conflict.iter().copied().find(|row| row.id == id),
+        }
+    }
+}
+
+impl State {
+    /// The row as it was drawn, in the list or in the detail pane, while it is still there.
+    pub(super) fn drawn_now(&self, id: TaskId) -> Option<SeenRow> {
+        let listed = self.drawn.listed(id).filter(|_| self.list.task(id).is_some());
+        listed.or_else(|| {
+            self.drawn.detailed(id).filter(|_| self.detail.task().is_some_and(|task| task.id == id))
+        })
+    }
+
+    /// A frame of this very state has been drawn, with these things on it.
+    pub(super) fn frame_drawn(&mut self, targets: &[Target]) {
+        self.drawn.conflict = match (self.overlay(), self.conflicts.front()) {
+            (Some(Overlay::Conflict), Some(conflict)) => {
+                let rows = conflict.rows.iter();
+                rows.filter_map(|row| match &row.answer {
+                    ConflictAnswer::Now { task, .. } => Some(SeenRow::from(task.as_ref())),
+                    ConflictAnswer::NotFound => None,
+                })
+                .collect()
+            }
+            _ => Vec::new(),
+        };
+        // What lies over the rows hides them: they were seen as they were before.
+        if self.overlays.iter().any(Overlay::hides_rows) {
+            return;
+        }
+        let before = std::mem::take(&mut self.drawn.list);
+        let drawn: std::collections::BTreeSet<TaskId> = targets
+            .iter()
+            .filter_map(|target| match target {
+                Target::Task(id) => Some(*id),
+                _ => None,
+            })
+            .collect();
+        self.drawn.list = self
+            .list
+            .rows
+            .iter()
+            .filter_map(Listed::task)
+            .filter_map(|task| {
+                let now = drawn.contains(&task.id).then(|| SeenRow::from(task));
+                now.or_else(|| before.get(&task.id).copied()).map(|row| (row.id, row))
+            })
+            .collect();
+        if targets.contains(&Target::Detail) {
+            self.drawn.detail = self.detail.task().map(SeenRow::from);
+        }
+    }
+}
