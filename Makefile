@@ -6,7 +6,9 @@ CARGO ?= cargo
 .PHONY: run test check format clippy docs postgres deny picture
 
 run: postgres
-	$(CARGO) run --release --quiet --
+	@echo "taskdeck: building (some minutes the first time), then opening the console; q ends it"
+	@$(CARGO) build --release
+	@$(CARGO) run --release --quiet
 
 test: postgres
 	$(CARGO) test

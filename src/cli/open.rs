@@ -2,10 +2,12 @@
 
 use super::exit::Failure;
 use super::output::note;
+use crate::app::state::FirstStart;
 use crate::config::{Mode, Settings};
 use crate::db::conninfo::{self, ConnInfo, Source, Sources, process_env};
-use crate::db::private::{Origin as ServerOrigin, PrivateError, PrivateServer};
-use crate::db::{Db, DbError, Migrated, Options, Trouble};
+use crate::db::private::{PrivateError, PrivateServer};
+use crate::db::{Db, DbError, ListQuery, Migrated, Options, Preview, Trouble};
+use crate::domain::observed::Filter;
 
 use super::exit::Exit;
 
@@ -14,6 +16,9 @@ use super::exit::Exit;
 pub(super) enum SchemaCheck {
     /// It is brought up to date, or checked, as the settings say.
     First,
+    /// It is checked: who only looks, or decides about what is there, makes no tables in somebody's database. The
+    /// private server is this program's own, and is brought up to date.
+    Look,
     /// Left alone: the command itself looks.
     ByCommand,
 }
@@ -34,9 +39,21 @@ pub struct Session {
 }
 
 impl Session {
-    /// Whether this run made the private server's cluster.
-    pub fn is_first_start(&self) -> bool {
-        self.server.as_ref().is_some_and(|server| server.origin() == ServerOrigin::Created)
+    /// Whether samples are offered: this run made the tables, or the private server holds no task yet (whoever looked
+    /// around with a command first is still new here).
+    pub async fn first_start(&self) -> FirstStart {
+        let made = self.migrated.is_some_and(|migrated| migrated.from == 0);
+        if made || (self.server.is_some() && self.holds_nothing().await) {
+            FirstStart::Yes
+        } else {
+            FirstStart::No
+        }
+    }
+
+    async fn holds_nothing(&self) -> bool {
+        let any =
+            ListQuery { filter: Filter::default(), before: None, limit: 1, preview: Preview::Beginning };
+        self.db.list(&any).await.is_ok_and(|page| page.rows.is_empty())
     }
 
     /// The database for people with little room: `host/database`, or that it is the private server.
@@ -130,11 +147,15 @@ async fn connect(
     let db = Db::open(info, options).await.map_err(|error| with_hint(error, source))?;
     let migrated = match (check, settings.mode) {
         (SchemaCheck::ByCommand, _) => None,
-        (SchemaCheck::First, Mode::Check) => {
+        (SchemaCheck::Look, _) if source != Source::PrivateServer => {
             db.check_schema().await?;
             None
         }
-        (SchemaCheck::First, Mode::Migrate) => Some(db.migrate().await?),
+        (SchemaCheck::First | SchemaCheck::Look, Mode::Check) => {
+            db.check_schema().await?;
+            None
+        }
+        (SchemaCheck::First | SchemaCheck::Look, Mode::Migrate) => Some(db.migrate().await?),
     };
     if let Some(done) = migrated.filter(|done| done.from != done.to) {
         let schema = settings.schema.name();

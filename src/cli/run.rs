@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::args::{Cli, Command};
 use super::exit::{Exit, Failure};
-use super::launch::{self, FirstStart, Launch};
+use super::launch::{self, Launch};
 use super::open::{SchemaCheck, host, open};
 use super::output::{Output, note, write_out};
 use super::{
@@ -170,9 +170,8 @@ async fn prepare(
 ) -> Result<Launch, Failure> {
     let settings = call.settings;
     let session = open(&settings, purpose, SchemaCheck::First).await?;
-    let made = session.migrated.is_some_and(|migrated| migrated.from == 0);
     Ok(Launch {
-        first_start: if made || session.is_first_start() { FirstStart::Yes } else { FirstStart::No },
+        first_start: session.first_start().await,
         session,
         workers: settings.workers,
         tenant: settings.tenant,

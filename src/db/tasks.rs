@@ -107,7 +107,9 @@ impl Db {
         let statuses = (!names.is_empty()).then_some(names);
         let before = query.before.map(|id| id.0);
         let limit = query.limit.max(1);
-        let window = SEARCH_WINDOW.max(limit);
+        // One more than is shown, so that the last page knows that it is the last.
+        let asked = limit.saturating_add(1);
+        let window = SEARCH_WINDOW.max(asked);
         let characters = query.preview.characters();
         let rows = self
             .inner
@@ -120,7 +122,7 @@ impl Db {
                     (queue, Type::TEXT),
                     (search, Type::TEXT),
                     (&before, Type::INT8),
-                    (&limit, Type::INT8),
+                    (&asked, Type::INT8),
                     (&window, Type::INT8),
                     (&characters, Type::INT4),
                 ],
@@ -139,8 +141,9 @@ impl Db {
                 tasks.push(listed(row)?);
             }
         }
-        let full = i64::try_from(tasks.len()).is_ok_and(|shown| shown >= limit);
-        let next_before = if full {
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let next_before = if tasks.len() > shown {
+            tasks.truncate(shown);
             tasks.last().map(crate::domain::observed::Listed::id)
         } else if (search.is_some() || queue.is_some()) && scanned >= window {
             scanned_to.map(TaskId)

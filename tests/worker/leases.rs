@@ -75,8 +75,8 @@ async fn a_lease_that_may_have_passed_is_lost_without_the_database() {
     let done = reaches(&db, held, Status::Succeeded).await;
     assert_eq!((done.claim_no, done.claimed_by), (2, Some(second)));
     assert_eq!(script.runs(), [(held, 1), (held, 2)]);
-    let trouble = worker.handle.local().borrow().trouble.clone();
-    assert_eq!(trouble, None);
+    let well = local.wait_for(|local| local.trouble.is_none());
+    tokio::time::timeout(crate::support::PATIENCE, well).await.expect("in time").expect("it lives");
     assert_eq!(worker.drain().await, []);
     assert_eq!(task(&db, held).await.status, Status::Succeeded);
 }

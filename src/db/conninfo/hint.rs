@@ -48,6 +48,12 @@ impl ConnInfo {
                 None => format!("no password for {:?} was found", self.user()),
             });
         }
+        if *state == SqlState::INVALID_CATALOG_NAME {
+            let name = self.dbname();
+            return Some(format!(
+                "the server answers, but has no such database: `createdb {name}`, or name another"
+            ));
+        }
         if *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
             let tls = match self.ssl() {
                 SslMode::Disable => "pg_hba.conf may ask for TLS: try sslmode=require",
