@@ -84,7 +84,7 @@ async fn decide(
     if call.settings.access == Access::ReadOnly {
         return Err(Failure::read_only(&format!("the {kind}")));
     }
-    let session = open(&call.settings, kind.verb(), SchemaCheck::Look).await?;
+    let session = open(&call.settings, kind.verb(), SchemaCheck::First).await?;
     let answer = ask(call, kind, named, reason, &session).await;
     session.close().await;
     Ok(answer?)

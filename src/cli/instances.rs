@@ -22,7 +22,7 @@ struct Document {
 /// # Errors
 /// What the database says.
 pub(super) async fn run(call: &Call) -> Result<Exit, Failure> {
-    let session = open(&call.settings, "instances", SchemaCheck::Look).await?;
+    let session = open(&call.settings, "instances", SchemaCheck::First).await?;
     let instances = session.db.instances(call.settings.tenant.as_ref().map(Name::as_str)).await;
     session.close().await;
     let document = Document { instances: instances? };

@@ -63,7 +63,7 @@ pub(super) async fn run(call: &Call, args: &ListArgs) -> Result<Exit, Failure> {
             OutputFormat::Json => Preview::Whole,
         },
     };
-    let session = open(&call.settings, "list", SchemaCheck::Look).await?;
+    let session = open(&call.settings, "list", SchemaCheck::First).await?;
     let page = session.db.list(&query).await;
     session.close().await;
     let page = page?;

@@ -16,9 +16,6 @@ use super::exit::Exit;
 pub(super) enum SchemaCheck {
     /// It is brought up to date, or checked, as the settings say.
     First,
-    /// It is checked: who only looks, or decides about what is there, makes no tables in somebody's database. The
-    /// private server is this program's own, and is brought up to date.
-    Look,
     /// Left alone: the command itself looks.
     ByCommand,
 }
@@ -147,15 +144,11 @@ async fn connect(
     let db = Db::open(info, options).await.map_err(|error| with_hint(error, source))?;
     let migrated = match (check, settings.mode) {
         (SchemaCheck::ByCommand, _) => None,
-        (SchemaCheck::Look, _) if source != Source::PrivateServer => {
+        (SchemaCheck::First, Mode::Check) => {
             db.check_schema().await?;
             None
         }
-        (SchemaCheck::First | SchemaCheck::Look, Mode::Check) => {
-            db.check_schema().await?;
-            None
-        }
-        (SchemaCheck::First | SchemaCheck::Look, Mode::Migrate) => Some(db.migrate().await?),
+        (SchemaCheck::First, Mode::Migrate) => Some(db.migrate().await?),
     };
     if let Some(done) = migrated.filter(|done| done.from != done.to) {
         let schema = settings.schema.name();

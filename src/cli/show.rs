@@ -21,7 +21,7 @@ use crate::domain::{Task, TaskId};
 /// There is no such task (for this tenant); what the database says.
 pub(super) async fn run(call: &Call, args: &ShowArgs) -> Result<Exit, Failure> {
     let id = task_id(&args.id)?;
-    let session = open(&call.settings, "show", SchemaCheck::Look).await?;
+    let session = open(&call.settings, "show", SchemaCheck::First).await?;
     let tenant = call.settings.tenant.as_ref().map(ToString::to_string);
     let found = session.db.history(id, tenant.as_deref()).await;
     session.close().await;

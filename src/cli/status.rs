@@ -72,7 +72,7 @@ struct Database<'a> {
 /// # Errors
 /// What the database says.
 pub(super) async fn run(call: &Call) -> Result<Exit, Failure> {
-    let session = open(&call.settings, "status", SchemaCheck::Look).await?;
+    let session = open(&call.settings, "status", SchemaCheck::First).await?;
     let tenant = call.settings.tenant.as_ref().map(ToString::to_string);
     let overview = session.db.overview(tenant.as_deref()).await;
     let health = session.db.health().await;
