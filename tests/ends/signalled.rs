@@ -31,7 +31,7 @@ fn sigterm_ends_it_while_an_editor_has_the_terminal() {
         ("sh -c 'trap : HUP TERM; echo THE EDITOR; while :; do sleep 1; done'", Signal::HUP),
     ] {
         let (mut desk, process, id) = working("2s", editor);
-        desk.terminal.wait_text("Input (14 bytes)");
+        desk.terminal.wait_text("Input (14 B)");
         desk.terminal.keys("e");
         desk.terminal.wait_text("THE EDITOR");
         process.signal(signal);
