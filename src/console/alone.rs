@@ -44,11 +44,10 @@ impl Watch {
     /// A signal was passed on to the console, which answers through `taken`.
     pub(super) fn signal(&mut self, signal: Signal, taken: oneshot::Receiver<()>) {
         match signal {
-            Signal::Terminate => self.terminates += 1,
-            Signal::Hangup => self.hangups += 1,
             // While an editor has the terminal its Ctrl-C is its own.
             Signal::Interrupt if !self.alone => return,
-            Signal::Interrupt => self.terminates += 1,
+            Signal::Hangup => self.hangups += 1,
+            Signal::Terminate | Signal::Interrupt => self.terminates += 1,
         }
         self.expect(taken);
     }

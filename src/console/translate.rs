@@ -16,8 +16,7 @@ pub(super) fn read_failure(error: &DbError) -> ReadFailure {
         DbError::Unavailable(trouble) | DbError::Unknown(trouble) if !answered(trouble) => {
             FailureCause::NoAnswer
         }
-        DbError::Unavailable(_) | DbError::Unknown(_) => FailureCause::Refused,
-        DbError::Refused(_) | DbError::Schema(_) | DbError::BadRow { .. } => FailureCause::Refused,
+        _ => FailureCause::Refused,
     };
     ReadFailure { cause, message: error.to_string(), hint: error.hint().map(str::to_owned) }
 }
@@ -70,13 +69,11 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
         WorkerEvent::Began { instance, state } => {
             line(Level::Info, format!("this process is instance {instance}: {}", state.as_str()))
         }
-        WorkerEvent::Claimed { .. } => Vec::new(),
         WorkerEvent::Adopted { claims } => line(
             Level::Warn,
             format!("{} tasks were won by a claim whose answer was lost; they run here", claims.len()),
         ),
         WorkerEvent::Succeeded { tasks } => match tasks.as_slice() {
-            [] => Vec::new(),
             [first, .., last] if tasks.len() > FEW => {
                 line(Level::Info, format!("{} tasks succeeded, {first} to {last}", tasks.len()))
             }
@@ -125,7 +122,8 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
         // What the listener hears is told by itself.
         WorkerEvent::Trouble { part: Part::Listener, .. }
         | WorkerEvent::TroubleOver { part: Part::Listener, .. }
-        | WorkerEvent::PollingOnly => Vec::new(),
+        | WorkerEvent::PollingOnly
+        | WorkerEvent::Claimed { .. } => Vec::new(),
         WorkerEvent::Trouble { part, message, hint } => {
             let hint = hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
             trouble(format!("{}: {message}{hint}", part.name()))

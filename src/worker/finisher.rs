@@ -123,7 +123,8 @@ async fn send(core: &Core, instance: InstanceId, batch: Batch) -> Result<(), DbE
             account(core, finishes, answers);
         }
         Batch::Releases(claims) => {
-            let reason = if core.phase() > Phase::Open { "shutting down" } else { "not run here" };
+            let reason =
+                if core.phase() > Phase::Open { "shutting down" } else { "no slot was free in time" };
             let tasks = core.db.release(instance, &core.actor, reason, &claims).await?;
             settle(core, claims);
             if !tasks.is_empty() {

@@ -4,7 +4,8 @@ use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
 
 use taskdeck::domain::{InstanceState, Status};
-use taskdeck::headless::{Exit, Signals, run};
+use taskdeck::headless::{Exit, run};
+use taskdeck::signals::Signals;
 use taskdeck::worker::{Cancels, Config};
 
 use crate::rig::{config, reaches, submit, task};
