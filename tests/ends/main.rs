@@ -21,6 +21,7 @@ mod files;
 mod hearing;
 mod signalled;
 mod slow;
+mod tenants;
 mod unanswered;
 
 /// The most that any wait lasts before it is a failure; the terminal asks for it here.
