@@ -10,7 +10,7 @@ use crate::app::state::Session;
 use crate::domain::TaskId;
 use crate::signals::Signals;
 use crate::ui::Ended;
-use crate::worker::{Shutdown, WorkerHandle};
+use crate::worker::{Shutdown, SignOff, WorkerHandle};
 
 /// How long giving the terminal back may take where its line has stalled.
 const RESTORE_WITHIN: Duration = Duration::from_secs(2);
@@ -98,7 +98,15 @@ async fn drain(workers: Option<WorkerHandle>, signals: &mut Signals) -> Vec<Task
     let mut asked = 0;
     loop {
         tokio::select! {
-            ended = workers.ended() => return ended.left,
+            ended = workers.ended() => {
+                if ended.sign_off == SignOff::Unconfirmed {
+                    say(
+                        "taskdeck: the database did not answer at the end: what was claimed and not heard of runs \
+                         again once the lease of this process passes",
+                    );
+                }
+                return ended.left;
+            }
             _ = signals.next() => {
                 asked += 1;
                 if asked > 1 {

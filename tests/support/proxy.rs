@@ -85,6 +85,11 @@ impl Proxy {
         locked(&self.plan).armed.push((cut, marker));
     }
 
+    /// Cuts nothing any more.
+    pub(crate) fn disarm(&self) {
+        locked(&self.plan).armed.clear();
+    }
+
     /// Closes the next `connections` connections at once, as a server does that is going down.
     pub(crate) fn refuse(&self, connections: u32) {
         locked(&self.plan).refused = connections;

@@ -157,6 +157,7 @@ fn an_answer_that_refuses_is_no_silence() {
     assert_eq!(console.state.link, Link::Ok);
     assert_eq!(header(&console.state).link, "link ok, COUNTS 14 s OLD");
     // Everything else is read on.
+    console.load(page([task(1)]));
     assert!(names(&console.at(16.0).send(Message::Tick)).contains(&"list"));
     console.send(Message::OverviewLoaded(overview()));
     assert_eq!(header(&console.state).link, "link ok");
