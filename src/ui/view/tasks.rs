@@ -9,6 +9,7 @@ use super::detail;
 use super::figures::since;
 use super::table::{self, Cell};
 use crate::app::frame::{Division, division};
+use crate::app::keys::Action;
 use crate::app::link::Link;
 use crate::app::list::{Cursor, ReadStamp};
 use crate::app::message::Target;
@@ -16,7 +17,7 @@ use crate::app::state::{Pane, Size, State};
 use crate::domain::observed::Listed;
 use crate::domain::{Status, Task, TaskId, figure};
 use crate::ui::columns::{Column, Place, Side, lay_out};
-use crate::ui::paint::{Paint, below, cells, inset, nth, plain, span};
+use crate::ui::paint::{Paint, below, cells, columns as columns_of, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
 const ID: usize = 0;
@@ -84,6 +85,7 @@ fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let columns = columns(state, inner.width);
     let places = lay_out(inner.width, &columns);
     table::headings(paint, nth(inner, 0), &columns, &places);
+    newer(paint, state, nth(inner, 0));
     let rows = below(area, 1);
     paint.viewport.list_rows = usize::from(rows.height);
     if state.list.rows.is_empty() {
@@ -100,6 +102,23 @@ fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
         }
         paint.target(line, Target::Task(listed.id()));
     }
+}
+
+/// Says over the headings how many newer rows there are above the first visible one: rows do not move under the
+/// cursor, so nothing else would tell of them.
+fn newer(paint: &mut Paint<'_>, state: &State, headings: Rect) {
+    let up = paint.glyphs.up;
+    let count = match state.list.hidden_above() {
+        Some(0) => return,
+        Some(count) => format!("{up} {}", figure::thousands(i64::try_from(count).unwrap_or(i64::MAX))),
+        None => up.to_owned(),
+    };
+    let key = state.keymap.label(Action::Top);
+    let text = if headings.width < 25 { count } else { format!("{count} newer ({key})") };
+    let hint = [plain("  "), span(text, Role::Running), plain(" ")];
+    let width = cells(columns_of(&hint)).min(headings.width);
+    paint.wipe(Rect { x: headings.right() - width, width, ..headings });
+    paint.right(headings, &hint);
 }
 
 fn empty(paint: &mut Paint<'_>, state: &State, area: Rect) {

@@ -1,0 +1,81 @@
+//! What a screen says beside its rows.
+
+use taskdeck::app::Message;
+use taskdeck::domain::Status;
+use taskdeck::domain::observed::Listed;
+use taskdeck::ui::{Charset, Look, Theme};
+
+use crate::fixtures::{rows, task};
+use crate::world::{World, plain, text_of};
+
+fn screen(world: &World, look: &Look, width: u16, height: u16) -> Vec<String> {
+    text_of(&world.draw(look, width, height).0).lines().map(str::to_owned).collect()
+}
+
+fn ascii() -> Look {
+    Look { theme: Theme::plain(), glyphs: Charset::Ascii.glyphs() }
+}
+
+fn with_newer(count: i64) -> Vec<Listed> {
+    let new = (48_220..48_220 + count).rev().map(|id| task(id, Status::Queued, 0, "default", "new"));
+    new.map(|task| Listed::Task(Box::new(task))).chain(rows()).collect()
+}
+
+#[test]
+fn newer_rows_above_the_first_visible_one_are_told() {
+    let mut world = World::busy();
+    world.size(80, 24).press("j").list(with_newer(3));
+    let titles = &screen(&world, &plain(), 80, 24)[3];
+    assert!(titles.contains("STATE") && titles.ends_with("↑ 3 newer (g)"), "{titles}");
+    let titles = &screen(&world, &ascii(), 80, 24)[3];
+    assert!(titles.ends_with("^ 3 newer (g)"), "{titles}");
+    world.press("g");
+    let titles = &screen(&world, &plain(), 80, 24)[3];
+    assert!(!titles.contains("newer"), "{titles}");
+}
+
+/// The lines of the detail pane alone, as they stand on a screen of this height.
+fn pane(world: &mut World, height: u16) -> Vec<String> {
+    world.size(80, height);
+    let (_, drawn) = world.draw(&plain(), 80, height);
+    world.send(Message::Viewport(drawn.viewport));
+    let lines = screen(world, &plain(), 80, height);
+    lines[3..usize::from(height) - 2].iter().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn more_lines_are_told_only_where_text_is_hidden_and_on_a_line_of_their_own() {
+    let mut world = World::busy();
+    world.on(48_213);
+    world.press("enter");
+    let whole = pane(&mut world, 50);
+    let read = whole.iter().position(|line| line.starts_with("read ")).expect("when it was read");
+    let text = read - 1;
+    let told: Vec<&String> = whole[..text].iter().filter(|line| !line.is_empty()).collect();
+    for height in 14..50 {
+        let seen = pane(&mut world, height);
+        let said = seen.iter().filter(|line| line.contains("more line")).count();
+        let shown: Vec<&String> =
+            seen.iter().filter(|line| !line.is_empty() && !line.starts_with("read ")).collect();
+        if seen.len() >= text {
+            assert_eq!((said, shown), (0, told.clone()), "{height}");
+            continue;
+        }
+        let hidden = told.len() - (shown.len() - 1);
+        let more = if hidden == 1 { "1 more line".to_owned() } else { format!("{hidden} more lines") };
+        assert_eq!(seen.last(), Some(&more), "{height}");
+    }
+}
+
+#[test]
+fn without_utf8_no_cell_holds_more_than_one_sign() {
+    for (name, scene) in crate::scenes::SCENES {
+        let (buffer, _) = scene().draw(&ascii(), 120, 40);
+        assert!(buffer.content.iter().all(|cell| cell.symbol().len() == 1), "{name}");
+    }
+    let mut world = World::busy();
+    world.press("?");
+    world.size(120, 100);
+    let help = screen(&world, &ascii(), 120, 100).join("\n");
+    assert!(help.contains("[ID...]") && !help.contains("[ID>]"), "{help}");
+}
