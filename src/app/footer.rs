@@ -146,7 +146,7 @@ fn screen_acts(state: &State) -> Acts {
                 Pane::Detail => add(&[Action::Copy, Action::EditInput, Action::Back]),
             }
         }
-        Screen::Workers => add(&[Action::Open, Action::DrainInstance, Action::NewTask, Action::Refresh]),
+        Screen::Workers => add(&[Action::Open, Action::NewTask, Action::Refresh]),
         Screen::Database => add(&[Action::Refresh, Action::NewTask]),
         Screen::Log => add(&[Action::Search, Action::Top, Action::Bottom]),
     }

@@ -5,8 +5,8 @@ use taskdeck::domain::Status;
 use taskdeck::domain::observed::Listed;
 use taskdeck::ui::{Charset, Look, Theme};
 
-use crate::fixtures::{rows, task};
-use crate::world::{World, plain, text_of};
+use crate::fixtures::{instances, local, rows, task};
+use crate::world::{HERE, World, instance, plain, text_of};
 
 fn screen(world: &World, look: &Look, width: u16, height: u16) -> Vec<String> {
     text_of(&world.draw(look, width, height).0).lines().map(str::to_owned).collect()
@@ -78,4 +78,35 @@ fn without_utf8_no_cell_holds_more_than_one_sign() {
     world.size(120, 100);
     let help = screen(&world, &ascii(), 120, 100).join("\n");
     assert!(help.contains("[ID...]") && !help.contains("[ID>]"), "{help}");
+}
+
+#[test]
+fn this_process_stands_first_among_the_instances_with_its_slots_as_they_are() {
+    let mut world = World::busy();
+    world.press("2");
+    let mut read = instances();
+    read.reverse();
+    read.iter_mut().filter(|one| one.id == instance(HERE)).for_each(|one| one.running = 0);
+    world.send(Message::InstancesLoaded(read));
+    let lines = screen(&world, &plain(), 120, 40);
+    let at = |name: &str| lines.iter().position(|line| line.contains(name)).expect(name);
+    assert!(at(" > here") < at("web2:991") && at("web2:991") < at("web1:873"), "{lines:#?}");
+    assert!(lines[at(" > here")].contains(" 3/4"), "{lines:#?}");
+    assert!(!lines.last().expect("a footer").contains("drain"), "{lines:#?}");
+    // The row of the database is drawn once more with what this process knows later.
+    let mut workers = local();
+    workers.running.clear();
+    world.send(Message::Local(workers));
+    let lines = screen(&world, &plain(), 120, 40);
+    assert!(lines[at(" > here")].contains(" 0/4"), "{lines:#?}");
+}
+
+#[test]
+fn this_process_is_found_among_instances_that_were_read_before_it_told_who_it_is() {
+    let mut world = World::blank();
+    world.press("2");
+    let mut read = instances();
+    read.reverse();
+    world.send(Message::InstancesLoaded(read)).send(Message::Local(local()));
+    assert!(screen(&world, &plain(), 120, 40).iter().any(|line| line.starts_with(" > here")));
 }
