@@ -113,6 +113,7 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
             Some(ShutdownPhase::Canceling) => {
                 said(&[(Action::Interrupt, "leave at once"), (Action::Back, "look around")])
             }
+            _ if state.in_flight() == 0 => said(&[(Action::Quit, "end now"), (Action::Back, "stay")]),
             _ => said(&[
                 (Action::ShutdownDrain, "drain"),
                 (Action::ShutdownCancel, "cancel them"),

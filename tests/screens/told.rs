@@ -110,3 +110,53 @@ fn this_process_is_found_among_instances_that_were_read_before_it_told_who_it_is
     world.send(Message::InstancesLoaded(read)).send(Message::Local(local()));
     assert!(screen(&world, &plain(), 120, 40).iter().any(|line| line.starts_with(" > here")));
 }
+
+#[test]
+fn a_shutdown_question_says_what_becomes_of_the_rows_and_when_nothing_is_left() {
+    let mut world = World::busy();
+    world.press("q");
+    let text = screen(&world, &plain(), 80, 24).join("\n");
+    assert!(text.contains("they end CANCELED; requeue brings them back"), "{text}");
+    let mut workers = local();
+    workers.running.clear();
+    workers.buffered = 0;
+    world.send(Message::Local(workers));
+    let text = screen(&world, &plain(), 80, 24).join("\n");
+    assert!(text.contains("q or Enter: end now") && !text.contains("drain:"), "{text}");
+}
+
+#[test]
+fn a_question_about_mixed_marks_shows_what_acts_first_on_a_line_each() {
+    let mut world = World::busy();
+    let final_ones = (48_300..48_330).map(|id| task(id, Status::Succeeded, 2, "default", "done"));
+    let all = final_ones.rev().map(|task| Listed::Task(Box::new(task))).chain(rows()).collect();
+    world.size(80, 24).list(all);
+    world.press("A c");
+    let lines = screen(&world, &plain(), 80, 24);
+    let text = lines.join("\n");
+    for acting in ["48210  SUBMITTED", "48217  RUNNING", "48219  QUEUED"] {
+        assert!(text.contains(acting), "{acting}: {text}");
+    }
+    assert!(text.contains("will be asked to stop; RUNNING until then"), "{text}");
+    let at = |what: &str| lines.iter().position(|line| line.contains(what)).expect(what);
+    assert!(at("48219  QUEUED     v0") < at("stand in the way; nothing will be sent:"), "{text}");
+    assert!(at("cancel is not for") < at("… and "), "{text}");
+    assert!(at("… and ") < at("reason: none given") && text.contains("y cancel them"), "{text}");
+}
+
+#[test]
+fn the_input_gets_what_the_words_before_it_do_not_need() {
+    let input = |world: &World| {
+        let titles = screen(world, &plain(), 120, 40)[3].clone();
+        let (from, to) = (titles.find("INPUT").expect("INPUT"), titles.find('│').expect("a pane"));
+        assert!(titles.contains("STATE") && titles.contains("WORKER"), "{titles}");
+        to - from
+    };
+    let mut world = World::busy();
+    world.size(120, 40);
+    assert!(input(&world) >= 30, "{}", input(&world));
+    assert!(screen(&world, &plain(), 120, 40).join("\n").contains("RUNNING canceling "));
+    let quiet = (1..9).rev().map(|id| Listed::Task(Box::new(task(id, Status::Succeeded, 2, "a", "x"))));
+    world.list(quiet.collect());
+    assert!(input(&world) >= 30, "{}", input(&world));
+}
