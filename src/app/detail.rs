@@ -101,23 +101,14 @@ impl State {
         self.detail.failure = None;
         self.detail.stale = false;
         if let Some(kind) = self.detail.looked_up_for.take() {
-            match &found {
-                Some(_) => {
-                    self.hint(format!("{id} was not on screen; here it is. Look at it, then {kind} it"))
-                }
-                None => {
-                    let of = self
-                        .list
-                        .filter
-                        .tenant
-                        .as_ref()
-                        .map(|tenant| format!(" of tenant {tenant}"))
-                        .unwrap_or_default();
-                    self.hint(format!(
-                        "there is no task {id}{of}: the database has no such row; nothing to {kind}"
-                    ));
-                }
-            }
+            let text = if found.is_some() {
+                format!("{id} was not on screen; here it is. Look at it, then {kind} it")
+            } else {
+                let tenant = self.list.filter.tenant.as_ref();
+                let of = tenant.map(|tenant| format!(" of tenant {tenant}")).unwrap_or_default();
+                format!("there is no task {id}{of}: the database has no such row; nothing to {kind}")
+            };
+            self.hint(text);
             self.needs_draw = true;
         }
         self.detail.read = Some(DetailRead { id, found, stamp: ReadStamp { arrived: self.now, read_at } });

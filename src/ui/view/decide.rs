@@ -34,13 +34,12 @@ pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question
     if question.rows.len() > MANY {
         body.extend(wrapped(&summary(question), width, Role::Plain));
     }
-    match question.rows.as_slice() {
-        [row] => body.extend(row_lines(question, row, width)),
-        _ => {
-            // Frame, a blank line before the foot, and the foot itself.
-            let used = 3 + foot.len() + body.len();
-            body.extend(several(question, usize::from(area.height).saturating_sub(used), width));
-        }
+    if let [row] = question.rows.as_slice() {
+        body.extend(row_lines(question, row, width));
+    } else {
+        // Frame, a blank line before the foot, and the foot itself.
+        let used = 3 + foot.len() + body.len();
+        body.extend(several(question, usize::from(area.height).saturating_sub(used), width));
     }
     let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
     let inside = Dialog { title: question.title(), role, body, focus: 0, foot }.draw(paint, area, WIDTH);
