@@ -208,8 +208,7 @@ impl State {
                 return;
             };
             let Some(row) = self.drawn_now(id) else {
-                self.go_to(id);
-                self.hint(format!("{id} was not on screen; here it is. Look at it, then {kind} it"));
+                self.look_up(id, kind);
                 return;
             };
             if version.is_some_and(|version| version.parse() != Ok(row.version)) {

@@ -5,7 +5,7 @@ use crate::app::detail::Follows;
 use crate::app::list::{Cursor, MOST, PAGE};
 use crate::app::message::Viewport;
 use crate::app::state::Pane;
-use crate::app::testing::{Console, page, reads, task};
+use crate::app::testing::{Console, clock, history, page, reads, task};
 use crate::app::{Read, effect::Effect};
 use crate::domain::outcome::Submitted;
 use crate::domain::{Status, Task, TaskId};
@@ -250,4 +250,38 @@ fn a_submit_says_how_to_see_the_task_where_it_is_not_in_view() {
     assert_eq!(submitted(&mut console, 53), "submitted 53, QUEUED");
     console.press("f 5 enter");
     assert_eq!(submitted(&mut console, 54), "submitted 54, QUEUED; the filter hides it");
+}
+
+#[test]
+fn what_was_said_about_marks_ends_with_them_and_with_the_screen() {
+    for (key, after) in [("esc", ""), ("2", ""), ("space", ""), ("?", "5 marked; these are all that match")] {
+        let mut console = Console::with(page((1..=5).map(task)));
+        console.press(&format!("A {key}"));
+        assert_eq!(console.notice(), after, "{key}");
+    }
+}
+
+#[test]
+fn a_task_that_was_looked_up_to_be_decided_is_called_found_only_once_it_is() {
+    let looked_up = || {
+        let mut console = Console::with(page((1..=5).map(task)));
+        console.press(": c a n c e l space 9 9 enter");
+        assert_eq!(console.notice(), "99 was not on screen; looking it up…");
+        console
+    };
+    let loaded = |console: &mut Console, found| {
+        console.send(Message::DetailLoaded { id: TaskId(99), read_at: clock(0), found });
+        console.notice().to_owned()
+    };
+    assert_eq!(
+        loaded(&mut looked_up(), None),
+        "there is no task 99: the database has no such row; nothing to cancel"
+    );
+    let found = Some(history(task(99)));
+    let here = "99 was not on screen; here it is. Look at it, then cancel it";
+    assert_eq!(loaded(&mut looked_up(), found.clone()), here);
+    // Whoever looks at something else meanwhile is told nothing.
+    let mut console = looked_up();
+    console.press("esc down");
+    assert!(!loaded(&mut console, found).contains("here it is"));
 }

@@ -36,7 +36,7 @@ const COLUMNS: [Column; 8] = [
     Column::words("TENANT", 8, 12, 7),
     Column::words("QUEUE", 8, 12, 6),
     Column::number("AGE", 4, 3),
-    Column::words("WORKER", 9, 12, 5),
+    Column::words("WORKER", 6, 12, 5),
     Column::words("INPUT", 10, 30, 4),
 ];
 
@@ -67,17 +67,39 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
 }
 
 /// The columns at this width. The input shrinks first, but what is left of it must still say something while
-/// there are columns of less use; the number is as wide as the newest one, which grows once in a lifetime.
+/// there are columns of less use; the number is as wide as the newest one, which grows once in a lifetime. Words
+/// get what the loaded rows need, in steps, and the input what is left.
 fn columns(state: &State, width: u16) -> [Column; 8] {
     let mut columns = COLUMNS;
     let newest = state.list.rows.first().map_or(0, |row| row.id().0.max(0));
     let digits = newest.checked_ilog10().map_or(1, |log| log + 1).max(6);
     columns[ID] = Column::number("ID", u16::try_from(digits).unwrap_or(20), 0);
     if width >= 60 {
-        columns[STATE].least = 17;
-        columns[INPUT].least = 20;
+        let state_of = |task: &Task| {
+            let detail = detail_of(state, task).map_or(0, |(detail, _)| columns_of(&[plain(detail)]) + 1);
+            task.status.as_str().len() + detail
+        };
+        fit(&mut columns[STATE], widest(state, state_of), if width >= 110 { 20 } else { 17 });
+        fit(&mut columns[WORKER], widest(state, |task| columns_of(&[plain(worker(state, task))])), 12);
+        fit(&mut columns[TENANT], widest(state, |task| columns_of(&[plain(&task.tenant)])), 12);
+        fit(&mut columns[QUEUE], widest(state, |task| columns_of(&[plain(&task.queue)])), 12);
+        columns[INPUT].least = 28;
     }
     columns
+}
+
+/// The columns that the widest of the loaded rows needs.
+fn widest(state: &State, of: impl Fn(&Task) -> usize) -> usize {
+    state.list.rows.iter().filter_map(Listed::task).map(of).max().unwrap_or(0)
+}
+
+/// Makes a column as wide as what is in it, up to `most`; in steps, so that a count that gets a digit more moves
+/// nothing.
+fn fit(column: &mut Column, needed: usize, most: u16) {
+    let step = 3;
+    let over = cells(needed).saturating_sub(column.least).div_ceil(step) * step;
+    column.least = (column.least + over).min(most);
+    column.best = column.least;
 }
 
 fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
