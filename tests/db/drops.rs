@@ -154,10 +154,13 @@ async fn operators_calls(scene: &Scene) {
             db.submit("x", &NewTask::default(), &SubmissionKey::fresh(), &quiet).await
         })
         .await;
+    let key = || SubmissionKey::given(&taskdeck::domain::Name::default_name(), "k").expect("a key");
+    let known = async |db: &Db| {
+        db.submit("known", &NewTask::default(), &key(), &quiet).await.expect("submit");
+    };
     scene
-        .drop_everywhere("submit of a known key", nothing, async |db, ()| {
-            let key = SubmissionKey::given(&taskdeck::domain::Name::default_name(), "k").expect("a key");
-            let texts = [(key, "known"), (SubmissionKey::fresh(), "new")];
+        .drop_everywhere("submit of a known key", known, async |db, ()| {
+            let texts = [(key(), "known"), (SubmissionKey::fresh(), "new")];
             db.submit_all(&texts, &NewTask::default(), Preview::Whole, &quiet).await
         })
         .await;
@@ -295,7 +298,7 @@ async fn a_large_tables_overview(scene: &Scene) {
     scene.clear().await;
     // So wide that few rows are many bytes, and not so wide that they are stored elsewhere.
     let columns = "status, scheduled_at, finished_at, error";
-    fill(&scene.client, 10_000, columns, "'FAILED', now(), now(), repeat('e', 1900)").await;
+    fill(&scene.client, 12_000, columns, "'FAILED', now(), now(), repeat('e', 1700)").await;
     scene.drop_everywhere("overview of a large table", nothing, async |db, ()| db.overview(None).await).await;
 }
 
