@@ -4,6 +4,10 @@
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
+#[path = "../support/proxy.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod proxy;
+
 mod config;
 mod decide;
 mod doctor;
@@ -13,9 +17,7 @@ mod hostile;
 mod list_show;
 mod lost_answers;
 mod private;
-mod proxy;
 mod runner;
 mod status;
 mod submit;
-mod terminal;
 mod workers;

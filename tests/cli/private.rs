@@ -4,7 +4,7 @@ use crate::runner::User;
 use crate::support::{programs, server_account};
 
 /// A user with a data folder that the server's account can reach.
-pub(crate) fn user() -> (User, tempfile::TempDir) {
+fn user() -> (User, tempfile::TempDir) {
     let folder = tempfile::Builder::new().prefix("tdp-").tempdir_in("/tmp").expect("a data folder");
     if let Some((uid, gid)) = server_account() {
         std::os::unix::fs::chown(folder.path(), Some(uid), Some(gid)).expect("give it to the server's user");

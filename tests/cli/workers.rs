@@ -87,14 +87,30 @@ async fn a_wait_whose_time_passes_is_exit_1_and_the_task_goes_on() {
 async fn a_running_task_is_asked_to_stop_and_is_told_to_be_running_until_it_has() {
     let db = database().await;
     let user = User::of(&db.url);
-    let _worker = Worker::start(&user, &["--work-delay", "30s", "--ignore-cancel"]);
+    // Its analyser heeds no SIGTERM and ends when a file is there, and nobody kills it before.
+    let home = user.home().to_str().expect("UTF-8");
+    let deaf =
+        format!("sh -c 'trap \"\" TERM; while [ -d {home} ] && [ ! -e {home}/end ]; do sleep 0.05; done'");
+    let _worker = Worker::start(&user, &["--grace", "10m", "--exec", &deaf]);
     user.text(0, &["submit", "slow"]);
-    eventually("it runs", || user.json(0, &["show", "1"])["task"]["status"] == "RUNNING");
+    let running = || user.json(0, &["show", "1"])["task"]["status"] == "RUNNING";
+    eventually("it runs", running);
     let text = user.text(0, &["cancel", "1"]);
     assert!(text.contains("asked to stop") && text.contains("RUNNING until it has"), "{text}");
     assert!(user.text(0, &["list"]).contains("RUNNING, to stop"));
     let again = user.json(3, &["cancel", "1"]);
     assert!(again["message"].as_str().is_some_and(|text| text.contains("asked to stop already")), "{again}");
+    assert!(running(), "asked is not ended");
+    user.file("end", "");
+    eventually("it has ended", || !running());
+    let ended = user.json(0, &["show", "1"]);
+    let [status, words, bytes, runes] =
+        ["status", "words", "bytes", "runes"].map(|name| &ended["task"][name]);
+    assert_eq!(
+        (status, words, bytes, runes),
+        (&json!("CANCELED"), &json!(0), &json!(0), &json!(0)),
+        "{ended}"
+    );
 }
 
 #[tokio::test]

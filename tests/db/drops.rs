@@ -1,13 +1,15 @@
 //! Calls that are given up half-way: dropped at each of their await points, they leave no open transaction, no lost
 //! slot and no half write.
 
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use taskdeck::db::sql::TASK;
-use taskdeck::db::{Db, Limits, ListQuery, Preview};
+use taskdeck::db::sql::{ALL, TASK};
+use taskdeck::db::{Db, Limits, ListQuery, Preview, Wake};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::observed::Filter;
@@ -15,10 +17,10 @@ use taskdeck::domain::{InstanceId, InstanceState, NewTask, TaskId};
 use tokio_postgres::Client;
 
 use crate::scene::{
-    LONG, beat, claim, decided, decision, failure, new_instance, number, outside, quiet, request, row,
-    submit, success, until_no_transaction, until_no_waiter, until_waiting, worker, worker_with,
+    LONG, beat, claim, decided, decision, failure, fill, new_instance, number, outside, quiet, request, row,
+    running, submit, success, until_no_transaction, until_no_waiter, until_waiting, worker, worker_with,
 };
-use crate::support::{TestDb, database, empty_database, open, until};
+use crate::support::{PATIENCE, TestDb, database, empty_database, open, until};
 
 /// Polls `future` at most `polls` times and drops it: none if it was dropped before its end.
 async fn polled<F: Future>(polls: usize, future: F) -> Option<F::Output> {
@@ -49,6 +51,13 @@ struct Scene {
     db: Db,
     client: Client,
     instance: InstanceId,
+    /// The statements that the calls under test have sent.
+    sent: RefCell<BTreeSet<&'static str>>,
+}
+
+/// How often each statement was sent.
+fn calls(db: &Db) -> HashMap<&'static str, u64> {
+    db.statement_figures().into_iter().map(|figure| (figure.name, figure.calls)).collect()
 }
 
 impl Scene {
@@ -57,7 +66,7 @@ impl Scene {
         let db = test.open_again(pools_of_one()).await;
         let client = outside(&test.url).await;
         let instance = worker(&test.db).await;
-        Self { test, db, client, instance }
+        Self { test, db, client, instance, sent: RefCell::default() }
     }
 
     /// Drops `call` at its first await, at its second, … until it runs to its end.
@@ -69,7 +78,13 @@ impl Scene {
     ) {
         for polls in 0..1_000 {
             let prepared = prepare(&self.test.db).await;
+            let before = calls(&self.db);
             let done = polled(polls, call(&self.db, prepared)).await;
+            if done.is_some() {
+                let after = calls(&self.db).into_iter();
+                let sent = after.filter(|(name, calls)| before.get(name).is_none_or(|before| before < calls));
+                self.sent.borrow_mut().extend(sent.map(|(name, _)| name));
+            }
             self.check(&format!("{what} after {polls} polls")).await;
             if done.is_some() {
                 assert!(polls > 1, "{what} waited for nothing: it was not tried");
@@ -121,17 +136,31 @@ impl Scene {
 async fn nothing(_: &Db) {}
 
 #[tokio::test]
-async fn operators_calls() {
+async fn every_statement_may_be_given_up_anywhere() {
     let scene = Scene::new().await;
+    operators_calls(&scene).await;
+    readers_calls(&scene).await;
+    workers_calls(&scene).await;
+    opening(&scene).await;
+    a_large_tables_overview(&scene).await;
+    let sent = scene.sent.borrow();
+    let missed: Vec<_> = ALL.iter().map(|one| one.name).filter(|name| !sent.contains(name)).collect();
+    assert!(missed.is_empty(), "no call that was given up sends {missed:?}");
+}
+
+async fn operators_calls(scene: &Scene) {
     scene
         .drop_everywhere("submit", nothing, async |db, ()| {
             db.submit("x", &NewTask::default(), &SubmissionKey::fresh(), &quiet).await
         })
         .await;
+    let key = || SubmissionKey::given(&taskdeck::domain::Name::default_name(), "k").expect("a key");
+    let known = async |db: &Db| {
+        db.submit("known", &NewTask::default(), &key(), &quiet).await.expect("submit");
+    };
     scene
-        .drop_everywhere("submit of a known key", nothing, async |db, ()| {
-            let key = SubmissionKey::given(&taskdeck::domain::Name::default_name(), "k").expect("a key");
-            let texts = [(key, "known"), (SubmissionKey::fresh(), "new")];
+        .drop_everywhere("submit of a known key", known, async |db, ()| {
+            let texts = [(key(), "known"), (SubmissionKey::fresh(), "new")];
             db.submit_all(&texts, &NewTask::default(), Preview::Whole, &quiet).await
         })
         .await;
@@ -151,6 +180,21 @@ async fn operators_calls() {
             db.decide(&decision(DecisionKind::Cancel, &[&seen]), &quiet).await
         })
         .await;
+    scene
+        .drop_everywhere("settle_wakes", nothing, async |db, ()| {
+            db.wake();
+            db.settle_wakes().await;
+        })
+        .await;
+}
+
+async fn readers_calls(scene: &Scene) {
+    scene
+        .drop_everywhere("task", nothing, async |db, ()| db.task(TaskId(1), None, Preview::Whole).await)
+        .await;
+    scene.drop_everywhere("clock", nothing, async |db, ()| db.clock().await).await;
+    scene.drop_everywhere("privileges", nothing, async |db, ()| db.privileges().await).await;
+    scene.drop_everywhere("server_facts", nothing, async |db, ()| db.server_facts().await).await;
     scene.drop_everywhere("history", nothing, async |db, ()| db.history(TaskId(1), None).await).await;
     scene.drop_everywhere("last_changes", nothing, async |db, ()| db.last_changes(&[TaskId(1)]).await).await;
     let query = ListQuery { filter: Filter::default(), before: None, limit: 50, preview: Preview::Whole };
@@ -163,9 +207,7 @@ async fn operators_calls() {
     scene.drop_everywhere("prepare_check", nothing, async |db, ()| db.prepare_check(TASK).await).await;
 }
 
-#[tokio::test]
-async fn workers_calls() {
-    let scene = Scene::new().await;
+async fn workers_calls(scene: &Scene) {
     let instance = scene.instance;
     let queued = async |db: &Db| submit(db, "x").await;
     scene
@@ -184,6 +226,26 @@ async fn workers_calls() {
     scene
         .drop_everywhere("finish", two, async |db, claims| {
             db.finish(instance, "x", &[success(&claims[0]), failure(&claims[1], "no")]).await
+        })
+        .await;
+    scene.clear().await;
+    let ended = async |db: &Db| {
+        let failed = failure(&running(db, instance, "x").await, "no");
+        db.finish(instance, "x", std::slice::from_ref(&failed)).await.expect("finish");
+        // Otherwise the next claim would win the retry.
+        self::canceled(db, failed.id).await;
+        failed
+    };
+    scene
+        .drop_everywhere("a finish that was sent before", ended, async |db, failed| {
+            db.finish(instance, "x", &[failed]).await
+        })
+        .await;
+    scene.clear().await;
+    scene
+        .drop_everywhere("claimed", two, async |db, claims| {
+            let known: Vec<_> = claims.iter().map(|claimed| claimed.id).take(1).collect();
+            db.claimed_besides(instance, &known).await
         })
         .await;
     scene.clear().await;
@@ -211,6 +273,54 @@ async fn workers_calls() {
     scene.drop_everywhere("heartbeat", other, async |db, id| db.heartbeat(id, &beat).await).await;
     scene.drop_everywhere("end_instance", other, async |db, id| db.end_instance(id, 1, 1).await).await;
     scene.drop_everywhere("prune_instances", nothing, async |db, ()| db.prune_instances().await).await;
+}
+
+/// Cancels the task as it is now.
+async fn canceled(db: &Db, id: TaskId) {
+    decided(db, DecisionKind::Cancel, &row(db, id).await).await;
+}
+
+/// Opening the database asks it too; what it sent is counted by what was opened.
+async fn opening(scene: &Scene) {
+    let url = &scene.test.url;
+    let opened = RefCell::new(None);
+    scene
+        .drop_everywhere("open", nothing, async |_, ()| {
+            opened.replace(Some(open(url, pools_of_one()).await));
+        })
+        .await;
+    let opened = opened.into_inner().expect("opened in the end");
+    scene.sent.borrow_mut().extend(calls(&opened).into_keys());
+}
+
+/// Where counting would cost too much other statements are sent.
+async fn a_large_tables_overview(scene: &Scene) {
+    scene.clear().await;
+    // So wide that few rows are many bytes, and not so wide that they are stored elsewhere.
+    let columns = "status, scheduled_at, finished_at, error";
+    fill(&scene.client, 12_000, columns, "'FAILED', now(), now(), repeat('e', 1700)").await;
+    scene.drop_everywhere("overview of a large table", nothing, async |db, ()| db.overview(None).await).await;
+}
+
+/// A wait that is given up at any of its await points swallows no wake-up.
+#[tokio::test]
+async fn a_wait_for_a_wake_up() {
+    let test = database().await;
+    let client = outside(&test.url).await;
+    for polls in 0..1_000 {
+        let mut listener = test.db.listen().await.expect("listen");
+        client.batch_execute("NOTIFY taskdeck_taskdeck").await.expect("notify");
+        let first = polled(polls, listener.wait(PATIENCE)).await;
+        if let Some(first) = first {
+            assert_eq!(first.expect("a wait"), Wake::Notified);
+            let second = listener.wait(Duration::from_millis(1)).await.expect("a wait");
+            assert_eq!(second, Wake::TimedOut, "one wake-up is one");
+            return;
+        }
+        let second = listener.wait(PATIENCE).await.expect("the listener is as good as before");
+        assert_eq!(second, Wake::Notified, "after {polls} polls the wake-up is still to come");
+    }
+    panic!("the wait does not end");
 }
 
 #[tokio::test]

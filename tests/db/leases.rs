@@ -13,7 +13,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::scene::{
     LONG, beat, claim, decided, finish, history, new_instance, number, outside, request, row, running,
-    submit, submit_as, success, text, worker, worker_with,
+    submit, submit_as, success, text, until_so_many_wait, worker, worker_with,
 };
 use crate::support::database;
 
@@ -202,14 +202,32 @@ async fn more_than_one_statement_takes_are_all_taken_by_two_recoverers_once() {
     assert_eq!(number(&client, "SELECT recovered FROM taskdeck.instances").await, 450);
 }
 
+/// What happened to `claimed`, which one of the two ended; and that only one did.
+async fn winner(db: &Db, claimed: &Claimed, finished: Finished, taken: &[Recovered]) -> &'static str {
+    let now = row(db, claimed.id).await;
+    assert_eq!(now.version, 2, "one of the two");
+    match (finished, taken) {
+        (Finished::Committed { status: Status::Succeeded }, []) => {
+            assert_eq!((now.status, now.counts), (Status::Succeeded, TextCounts::of("a race")));
+            "finish"
+        }
+        (Finished::LeaseLost { status: Status::Queued, claim_no: 1 }, [taken]) => {
+            assert_eq!((taken.id, now.status), (claimed.id, Status::Queued));
+            assert_eq!(now.counts, TextCounts::default());
+            decided(db, DecisionKind::Cancel, &now).await;
+            "recovery"
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
 async fn recover_against_finish_has_one_winner() {
     let test = database().await;
     let db = &test.db;
-    let mut recovered_first = 0;
-    for round in 0..50 {
+    for _ in 0..30 {
         let instance = worker(db).await;
-        let claimed: Claimed = running(db, instance, "a race").await;
+        let claimed = running(db, instance, "a race").await;
         freeze(db, instance).await;
         let gate = Arc::new(Barrier::new(2));
         let recovering = tokio::spawn({
@@ -221,23 +239,56 @@ async fn recover_against_finish_has_one_winner() {
         });
         gate.wait().await;
         let finished = finish(db, instance, &success(&claimed)).await;
-        let taken = recovering.await.expect("no panic");
-        let now = row(db, claimed.id).await;
-        assert_eq!(now.version, 2, "round {round}: one of the two");
-        match (finished, taken.as_slice()) {
-            (Finished::Committed { status: Status::Succeeded }, []) => {
-                assert_eq!((now.status, now.counts), (Status::Succeeded, TextCounts::of("a race")));
-            }
-            (Finished::LeaseLost { status: Status::Queued, claim_no: 1 }, [taken]) => {
-                assert_eq!((taken.id, now.status), (claimed.id, Status::Queued));
-                assert_eq!(now.counts, TextCounts::default());
-                decided(db, DecisionKind::Cancel, &now).await;
-                recovered_first += 1;
-            }
-            other => panic!("round {round}: {other:?}"),
-        }
+        winner(db, &claimed, finished, &recovering.await.expect("no panic")).await;
     }
-    println!("{recovered_first} of 50 recovered first");
+}
+
+/// The same race with each of the two certainly ahead of the other, and both under way at once.
+#[tokio::test]
+async fn whoever_has_the_row_first_wins_it() {
+    let test = database().await;
+    let db = &test.db;
+    let (mut holder, watch) = (outside(&test.url).await, outside(&test.url).await);
+    for first in ["finish", "recovery", "finish", "recovery"] {
+        let instance = worker(db).await;
+        let claimed = running(db, instance, "a race").await;
+        freeze(db, instance).await;
+        let lost = "UPDATE taskdeck.instances SET state = 'lost' WHERE id = $1";
+        holder.execute(lost, &[&instance.0]).await.expect("lost");
+        let held = holder.transaction().await.expect("begin");
+        // The finish needs the task's row alone. The recovery takes it, then counts in the instance's.
+        let (table, id) = if first == "finish" {
+            ("tasks", claimed.id.0.to_string())
+        } else {
+            ("instances", format!("'{instance}'"))
+        };
+        held.batch_execute(&format!("SELECT FROM taskdeck.{table} WHERE id = {id} FOR UPDATE"))
+            .await
+            .expect("lock");
+        let finishing = || {
+            let (db, success) = (db.clone(), success(&claimed));
+            tokio::spawn(async move { finish(&db, instance, &success).await })
+        };
+        let (finishing, taken) = if first == "finish" {
+            let finishing = finishing();
+            until_so_many_wait(&watch, 1).await;
+            let taken = db.recover("r").await.expect("recover");
+            held.rollback().await.expect("unlock");
+            (finishing, taken)
+        } else {
+            let recovering = tokio::spawn({
+                let db = db.clone();
+                async move { db.recover("r").await.expect("recover") }
+            });
+            until_so_many_wait(&watch, 1).await;
+            let finishing = finishing();
+            until_so_many_wait(&watch, 2).await;
+            held.rollback().await.expect("unlock");
+            (finishing, recovering.await.expect("no panic"))
+        };
+        let finished = finishing.await.expect("no panic");
+        assert_eq!(winner(db, &claimed, finished, &taken).await, first);
+    }
 }
 
 #[tokio::test]

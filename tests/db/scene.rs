@@ -188,10 +188,15 @@ pub(crate) async fn decided(db: &Db, kind: DecisionKind, task: &Task) -> Task {
 
 /// Waits until a statement of the program waits for a lock.
 pub(crate) async fn until_waiting(client: &Client) {
-    until("a statement of ours that waits for a lock", || async move {
+    until_so_many_wait(client, 1).await;
+}
+
+/// Waits until at least so many statements of the program wait for locks.
+pub(crate) async fn until_so_many_wait(client: &Client, count: i64) {
+    until("statements of ours that wait for locks", || async move {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
                    AND datname = current_database() AND starts_with(application_name, 'taskdeck ')";
-        (number(client, sql).await > 0).then_some(())
+        (number(client, sql).await >= count).then_some(())
     })
     .await;
 }

@@ -7,8 +7,10 @@
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 #[path = "../support/terminal.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod terminal;
 
+mod commands;
 mod company;
 mod conflicts;
 mod desk;
@@ -17,6 +19,7 @@ mod headless;
 mod hostile;
 mod leaving;
 mod outage;
+mod outside;
 mod panics;
 mod private;
 mod process;

@@ -155,3 +155,22 @@ fn a_killed_console_leaves_a_server_that_the_next_adopts() {
     server.wait_gone();
     wait_until("no server", || (folder.command(&["private", "status"])["state"] != "running").then_some(()));
 }
+
+#[test]
+fn destroying_asks_and_only_a_yes_is_a_yes() {
+    let folder = Folder::new();
+    folder.command(&["submit", "kept"]);
+    let mut desk = folder.desk();
+    desk.run("taskdeck private destroy");
+    desk.terminal.wait_text("This cannot be undone. [y/N]");
+    desk.terminal.keys("no\r");
+    desk.terminal.wait_text("nothing was removed");
+    desk.back_in_shell();
+    assert_eq!(folder.command(&["private", "status"])["state"], "stopped");
+    desk.run("taskdeck private destroy");
+    desk.terminal.wait_text("This cannot be undone. [y/N]");
+    desk.terminal.keys("y\r");
+    desk.terminal.wait_text(" is removed");
+    assert_eq!(desk.back_in_shell(), 0);
+    assert_eq!(folder.command(&["private", "status"])["state"], "none");
+}

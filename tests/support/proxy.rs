@@ -18,6 +18,8 @@ pub(crate) enum Cut {
     After,
     /// The server has done what was asked; its answer is held back and the connection stays open.
     Stall,
+    /// As [`Cut::After`], and from then on nobody is let in any more.
+    Last,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +41,11 @@ impl Plan {
     fn take(&mut self, messages: &[Message]) -> Option<Cut> {
         let matches = |marker: &str| messages.iter().any(|message| message.contains(marker.as_bytes()));
         let place = self.armed.iter().position(|(_, marker)| matches(marker))?;
-        Some(self.armed.remove(place).0)
+        let (cut, _) = self.armed.remove(place);
+        if cut == Cut::Last {
+            self.refused = u32::MAX;
+        }
+        Some(cut)
     }
 }
 

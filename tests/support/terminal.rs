@@ -17,6 +17,7 @@ pub struct Terminal {
     keys: Option<Box<dyn std::io::Write + Send>>,
     seen: Arc<Mutex<Seen>>,
     closing: Arc<AtomicBool>,
+    held: Arc<AtomicBool>,
 }
 
 /// What came out of the terminal.
@@ -52,7 +53,8 @@ impl Terminal {
         let seen = Arc::new(Mutex::new(Seen { screen, bytes: Vec::new() }));
         let closing = Arc::new(AtomicBool::new(false));
         let mut output = pair.master.try_clone_reader().expect("read the terminal");
-        let (into, closed) = (Arc::clone(&seen), Arc::clone(&closing));
+        let held = Arc::new(AtomicBool::new(false));
+        let (into, closed, waits) = (Arc::clone(&seen), Arc::clone(&closing), Arc::clone(&held));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
@@ -63,10 +65,13 @@ impl Terminal {
                 if closed.load(Ordering::SeqCst) {
                     return;
                 }
+                while waits.load(Ordering::SeqCst) && !closed.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
             }
         });
         let keys = pair.master.take_writer().expect("write to the terminal");
-        let mut terminal = Self { child, master: Some(pair.master), keys: Some(keys), seen, closing };
+        let mut terminal = Self { child, master: Some(pair.master), keys: Some(keys), seen, closing, held };
         terminal.wait_for("the shell's prompt", |screen| screen.contains("shell> "));
         terminal
     }
@@ -81,6 +86,11 @@ impl Terminal {
     /// Types a line and Enter.
     pub fn line(&mut self, text: &str) {
         self.keys(&format!("{text}\r"));
+    }
+
+    /// Reads nothing more of what comes out, but what is being read, as a line does that has stalled.
+    pub fn hold(&self) {
+        self.held.store(true, Ordering::SeqCst);
     }
 
     /// What stands on the screen now.

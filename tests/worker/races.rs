@@ -28,34 +28,6 @@ async fn register(db: &taskdeck::db::Db) -> InstanceId {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sixteen_claimers_claim_a_thousand_tasks_once_each() {
-    let test = database_with(Limits { workers_pool: 16, ..Limits::default() }).await;
-    let ids = submit_many(&test.db, 1_000).await;
-    let mut claimers = tokio::task::JoinSet::new();
-    for claimer in 0..16 {
-        let db = test.db.clone();
-        claimers.spawn(async move {
-            let instance = register(&db).await;
-            let limit = 1 + claimer % 7;
-            let request = ClaimRequest { instance, queues: vec![Name::default_name()], tenant: None, limit };
-            let mut won = Vec::new();
-            loop {
-                let claimed = db.claim_next(&request).await.expect("claim");
-                assert!(i64::try_from(claimed.len()).expect("few") <= limit, "never more than the limit");
-                if claimed.is_empty() {
-                    return won;
-                }
-                won.extend(claimed.iter().map(|task| (task.id, task.claim_no)));
-            }
-        });
-    }
-    let mut won: Vec<_> = claimers.join_all().await.into_iter().flatten().collect();
-    won.sort_unstable();
-    let expected: Vec<_> = ids.iter().map(|id| (*id, 1)).collect();
-    assert_eq!(won, expected);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_workers_analyse_two_thousand_tasks_exactly_once() {
     let test = database().await;
     let other = test.open_again(Limits::default()).await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use taskdeck::db::sql::{CLAIM_NEXT, HEARTBEAT, Statement};
 use taskdeck::db::{Db, Preview};
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::outcome::{Decided, TaskHistory};
@@ -17,7 +18,7 @@ use taskdeck::worker::{
 };
 use tokio::sync::{mpsc, watch};
 
-use crate::support::{PATIENCE, TestDb, until};
+use crate::support::{PATIENCE, until};
 
 /// Does what its text says, and remembers every run.
 ///
@@ -214,13 +215,25 @@ pub(crate) async fn cancel(db: &Db, id: TaskId) -> Decided {
     .expect("decide")
 }
 
-/// How often this process claimed, and whether the last moment brought no more.
-pub(crate) async fn claims(test: &TestDb) -> (u64, Option<()>) {
-    let count = || {
-        let figures = test.db.statement_figures();
-        figures.iter().find(|figure| figure.name == "claim_next").map_or(0, |figure| figure.calls)
-    };
-    let first = count();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    (first, (count() == first).then_some(()))
+/// How often this process has sent a statement and got an answer.
+pub(crate) fn calls(db: &Db, statement: Statement) -> u64 {
+    let figures = db.statement_figures();
+    figures.iter().find(|figure| figure.name == statement.name).map_or(0, |figure| figure.calls)
+}
+
+/// Waits until the heart of this process has beaten twice more: whatever was under way when it began is over, and
+/// what was to come at once has come.
+pub(crate) async fn two_beats(db: &Db) {
+    let before = calls(db, HEARTBEAT);
+    until("two heartbeats", || async { (calls(db, HEARTBEAT) >= before + 2).then_some(()) }).await;
+}
+
+/// Waits until the claimer has nothing more to look for: two heartbeats pass without a claim.
+pub(crate) async fn rests(db: &Db) {
+    until("the claimer rests", || async {
+        let before = calls(db, CLAIM_NEXT);
+        two_beats(db).await;
+        (calls(db, CLAIM_NEXT) == before).then_some(())
+    })
+    .await;
 }

@@ -1,14 +1,16 @@
 //! What becomes of a task that a worker takes.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use taskdeck::db::Limits;
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::{InstanceState, NewTask, Status, TextCounts};
 use taskdeck::worker::{Config, TextStats, WorkerEvent};
+use tokio_postgres::{AsyncMessage, NoTls};
 
-use crate::rig::{Running, Script, claims, config, moves, reaches, submit, submit_as, task};
-use crate::support::{database, until};
+use crate::rig::{Running, Script, config, moves, reaches, rests, submit, submit_as, task};
+use crate::support::{PATIENCE, TestDb, database, until};
 
 #[tokio::test]
 async fn a_text_is_counted_and_result_and_state_are_committed_together() {
@@ -27,30 +29,57 @@ async fn a_text_is_counted_and_result_and_state_are_committed_together() {
     assert_eq!(worker.drain().await, []);
 }
 
+/// The channels on which something was announced before this one's own word came through, which is the last.
+async fn announced(connection: &mut Announcements, test: &TestDb) -> Vec<String> {
+    // What this process still owes its listeners is sent before.
+    test.db.settle_wakes().await;
+    test.psql("NOTIFY the_last_word");
+    let mut channels = Vec::new();
+    while channels.last().is_none_or(|channel| channel != "the_last_word") {
+        let next = tokio::time::timeout(PATIENCE, poll_fn(|context| connection.poll_message(context)));
+        if let AsyncMessage::Notification(word) = next.await.expect("in time").expect("open").expect("a word")
+        {
+            channels.push(word.channel().to_owned());
+        }
+    }
+    channels
+}
+
+type Announcements = tokio_postgres::Connection<tokio_postgres::Socket, tokio_postgres::tls::NoTlsStream>;
+
+/// A connection of the test's own that hears what is announced.
+async fn ear(test: &TestDb) -> (tokio_postgres::Client, Announcements) {
+    let (client, mut connection) = tokio_postgres::connect(&test.url, NoTls).await.expect("connect");
+    let listen = client.batch_execute("LISTEN taskdeck_taskdeck; LISTEN the_last_word");
+    tokio::select! {
+        listens = listen => listens.expect("listen"),
+        message = poll_fn(|context| connection.poll_message(context)) => panic!("{message:?}"),
+    }
+    (client, connection)
+}
+
 /// The wake-up that a submit sends comes after its row, and a submit that fails sends none: with a poll of an hour
 /// only a wake-up can make the worker look.
 #[tokio::test]
 async fn a_submit_wakes_and_one_that_fails_does_not() {
     let test = database().await;
+    let (_client, mut ear) = ear(&test).await;
     let script = Script::new();
-    let patient = Config { poll: std::time::Duration::from_hours(1), ..config() };
+    let hour = std::time::Duration::from_hours(1);
+    let patient = Config { poll: hour, lease: std::time::Duration::from_secs(3), ..config() };
     let mut worker = Running::start(&test.db, patient, script.clone());
     worker.began().await;
+    rests(&test.db).await;
+    assert_eq!(announced(&mut ear, &test).await, ["the_last_word"]);
     let first = submit(&test.db, "first").await;
     reaches(&test.db, first, Status::Succeeded).await;
-    // Nothing more is found; from now on the worker only waits.
-    until("the worker looked once more and found nothing", || async { claims(&test).await.1 }).await;
-    let before = claims(&test).await.0;
+    assert_eq!(announced(&mut ear, &test).await, ["taskdeck_taskdeck", "the_last_word"]);
     // The server refuses the row: what it would be is not allowed.
     let refused = NewTask { max_attempts: 0, ..NewTask::default() };
     let error = test.db.submit("never", &refused, &SubmissionKey::fresh(), &|_| {}).await;
     assert!(error.is_err(), "{error:?}");
-    let second = submit(&test.db, "second").await;
-    reaches(&test.db, second, Status::Succeeded).await;
-    assert_eq!(script.runs(), [(first, 1), (second, 1)]);
-    until("it rests again", || async { claims(&test).await.1 }).await;
-    let looked = claims(&test).await.0 - before;
-    assert!(looked <= 3, "the failed submit woke it: {looked} looks for one task");
+    assert_eq!(announced(&mut ear, &test).await, ["the_last_word"]);
+    assert_eq!(script.runs(), [(first, 1)]);
 }
 
 #[tokio::test]
@@ -163,7 +192,7 @@ async fn whoever_watches_sees_the_slots() {
     let mut local = worker.handle.local();
     let id = submit(&test.db, "deaf").await;
     let seen = tokio::time::timeout(
-        crate::support::PATIENCE,
+        PATIENCE,
         local.wait_for(|local| local.running.iter().any(|run| run.doing == "as told")),
     )
     .await
@@ -175,7 +204,7 @@ async fn whoever_watches_sees_the_slots() {
     assert!(seen.lease_left > std::time::Duration::from_secs(1));
     script.open();
     let empty = local.wait_for(|local| local.running.is_empty());
-    tokio::time::timeout(crate::support::PATIENCE, empty).await.expect("in time").expect("the worker lives");
+    tokio::time::timeout(PATIENCE, empty).await.expect("in time").expect("the worker lives");
 }
 
 #[tokio::test]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use taskdeck::domain::{InstanceState, Status};
+use futures_util::FutureExt as _;
+use taskdeck::domain::{InstanceState, Status, TaskId};
 use taskdeck::worker::{Config, Shutdown, WorkerEvent};
 
-use crate::rig::{Running, Script, claims, config, moves, reaches, submit, task};
+use crate::rig::{Running, Script, config, moves, reaches, submit, task, two_beats};
 use crate::support::{PATIENCE, database, until};
 
 /// Prefetched claims without a run: a slot is held, and the worker is made to claim ahead by fast tasks before.
@@ -51,7 +52,8 @@ async fn a_drain_waits_for_what_runs_and_gives_back_what_has_not_begun() {
 async fn a_cancel_waits_for_an_analyser_that_ignores_it() {
     let test = database().await;
     let script = Script::new();
-    let mut worker = Running::start(&test.db, config(), script.clone());
+    let quick = Config { lease: Duration::from_secs(3), ..config() };
+    let mut worker = Running::start(&test.db, quick, script.clone());
     let deaf = submit(&test.db, "deaf").await;
     let held = submit(&test.db, "held").await;
     script.runs_now(deaf).await;
@@ -67,7 +69,10 @@ async fn a_cancel_waits_for_an_analyser_that_ignores_it() {
         .await;
     let still = task(&test.db, deaf).await;
     assert_eq!((still.status, still.cancel_requested), (Status::Running, true));
-    assert!(tokio::time::timeout(Duration::from_millis(50), worker.handle.ended()).await.is_err());
+    // However long it takes, and its lease is renewed for as long.
+    two_beats(&test.db).await;
+    assert_eq!(worker.handle.ended().now_or_never(), None);
+    assert_eq!(task(&test.db, deaf).await.status, Status::Running);
     script.open();
     assert_eq!(worker.ended().await, []);
     assert_eq!(task(&test.db, deaf).await.status, Status::Canceled);
@@ -91,8 +96,18 @@ async fn the_grace_time_turns_a_drain_into_a_cancel() {
         .await;
 }
 
+/// Waits until `worker` has taken `id` back from one that is gone.
+async fn recovers(worker: &mut Running, id: TaskId) {
+    worker
+        .event("recovered", |event| match event {
+            WorkerEvent::Recovered { tasks } => tasks.iter().any(|task| task.id == id).then_some(()),
+            _ => None,
+        })
+        .await;
+}
+
 #[tokio::test]
-async fn leaving_tells_what_stays_running_and_another_worker_recovers_it_after_the_lease() {
+async fn leaving_tells_what_stays_running_and_another_worker_runs_it_after_the_lease() {
     let test = database().await;
     let script = Script::new();
     let short = Config { lease: Duration::from_secs(2), ..config() };
@@ -100,28 +115,42 @@ async fn leaving_tells_what_stays_running_and_another_worker_recovers_it_after_t
     let id = submit(&test.db, "deaf").await;
     script.runs_now(id).await;
     worker.handle.shutdown(Shutdown::Drain);
-    worker.handle.shutdown(Shutdown::Cancel);
     assert_eq!(worker.handle.leave(), [id]);
     assert_eq!(worker.ended().await, [id]);
     let left = task(&test.db, id).await;
-    assert_eq!((left.status, left.claim_no), (Status::Running, 1));
+    assert_eq!((left.status, left.claim_no, left.cancel_requested), (Status::Running, 1, false));
     let second_script = Script::new();
     let mut second = Running::start(&test.db, short, second_script.clone());
-    second
-        .event("recovered", |event| match event {
-            WorkerEvent::Recovered { tasks } => tasks.iter().any(|task| task.id == id).then_some(()),
-            _ => None,
+    recovers(&mut second, id).await;
+    second_script.runs_now(id).await;
+    assert_eq!((script.runs(), second_script.runs()), (vec![(id, 1)], vec![(id, 2)]));
+}
+
+/// A cancel that the row says was requested survives the recovery.
+#[tokio::test]
+async fn what_was_canceled_before_the_leaving_is_canceled_by_whoever_recovers_it() {
+    let test = database().await;
+    let script = Script::new();
+    let short = Config { lease: Duration::from_secs(2), ..config() };
+    let mut worker = Running::start(&test.db, short.clone(), script.clone());
+    let id = submit(&test.db, "deaf").await;
+    script.runs_now(id).await;
+    worker.handle.shutdown(Shutdown::Cancel);
+    worker
+        .event("the deaf one was asked", |event| {
+            matches!(event, WorkerEvent::CancelRequested { .. }).then_some(())
         })
         .await;
-    // A cancel was requested before: it survives the recovery.
-    let end = reaches(&test.db, id, if left.cancel_requested { Status::Canceled } else { Status::Queued });
-    if left.cancel_requested {
-        end.await;
-        assert_eq!(second_script.runs(), []);
-    } else {
-        second_script.runs_now(id).await;
-        assert_eq!(second_script.runs(), [(id, 2)]);
-    }
+    assert_eq!(worker.handle.leave(), [id]);
+    assert_eq!(worker.ended().await, [id]);
+    let left = task(&test.db, id).await;
+    assert_eq!((left.status, left.claim_no, left.cancel_requested), (Status::Running, 1, true));
+    let second_script = Script::new();
+    let mut second = Running::start(&test.db, short, second_script.clone());
+    recovers(&mut second, id).await;
+    assert_eq!(task(&test.db, id).await.status, Status::Canceled);
+    assert_eq!(moves(&test.db, id).await, ["request-cancel", "recover"]);
+    assert_eq!(second_script.runs(), []);
 }
 
 /// Whenever the shutdown comes after the start, it ends cleanly.
@@ -143,19 +172,31 @@ async fn a_shutdown_right_after_the_start_ends_cleanly() {
     assert_eq!((spent.as_str(), ids.len()), ("0", 500));
 }
 
+/// Nothing is told to anybody: that it has stopped is seen by a lease that is not renewed, and by what it would
+/// have claimed meanwhile.
 #[tokio::test]
 async fn dropping_the_handle_stops_everything() {
     let test = database().await;
     let script = Script::new();
-    let patient = Config { poll: Duration::from_hours(1), ..config() };
-    let worker = Running::start(&test.db, patient, script.clone());
+    let short = Config { lease: Duration::from_secs(2), ..config() };
+    let worker = Running::start(&test.db, short.clone(), script.clone());
     let id = submit(&test.db, "held").await;
     script.runs_now(id).await;
-    // A claim that is under way could still win what comes next.
-    until("it rests", || async { claims(&test).await.1 }).await;
     drop(worker);
+    // A claim that was on its way could still win what comes next.
+    until("no statement of it under way", || async {
+        let busy = test.db.pool_figures().iter().any(|pool| pool.in_use > 0)
+            || test.psql(UNDER_WAY).parse::<u32>().expect("a number") > 0;
+        (!busy).then_some(())
+    })
+    .await;
     let next = submit(&test.db, "next").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut other = Running::start(&test.db, Config { workers: 0, ..short }, Script::new());
+    recovers(&mut other, id).await;
     assert_eq!(task(&test.db, next).await.status, Status::Queued);
-    assert_eq!(task(&test.db, id).await.status, Status::Running);
+    assert_eq!(script.runs(), [(id, 1)]);
 }
+
+/// How many statements of the program run at the server.
+const UNDER_WAY: &str = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' \
+                         AND datname = current_database() AND starts_with(application_name, 'taskdeck ')";
