@@ -79,10 +79,10 @@ fn columns(state: &State, width: u16) -> [Column; 8] {
             let detail = detail_of(state, task).map_or(0, |(detail, _)| columns_of(&[plain(detail)]) + 1);
             task.status.as_str().len() + detail
         };
-        fit(&mut columns[STATE], widest(state, state_of), if width >= 110 { 20 } else { 17 });
-        fit(&mut columns[WORKER], widest(state, |task| columns_of(&[plain(worker(state, task))])), 12);
-        fit(&mut columns[TENANT], widest(state, |task| columns_of(&[plain(&task.tenant)])), 12);
-        fit(&mut columns[QUEUE], widest(state, |task| columns_of(&[plain(&task.queue)])), 12);
+        fit(&mut columns[STATE], widest(state, state_of), (17, 18));
+        fit(&mut columns[WORKER], widest(state, |task| columns_of(&[plain(worker(state, task))])), (12, 12));
+        fit(&mut columns[TENANT], widest(state, |task| columns_of(&[plain(&task.tenant)])), (12, 12));
+        fit(&mut columns[QUEUE], widest(state, |task| columns_of(&[plain(&task.queue)])), (12, 12));
         columns[INPUT].least = 28;
     }
     columns
@@ -93,13 +93,13 @@ fn widest(state: &State, of: impl Fn(&Task) -> usize) -> usize {
     state.list.rows.iter().filter_map(Listed::task).map(of).max().unwrap_or(0)
 }
 
-/// Makes a column as wide as what is in it, up to `most`; in steps, so that a count that gets a digit more moves
-/// nothing.
-fn fit(column: &mut Column, needed: usize, most: u16) {
+/// Makes a column as wide as what is in it, up to the first of `most`, and up to the second where nothing else
+/// has to go for it; in steps, so that a count that gets a digit more moves nothing.
+fn fit(column: &mut Column, needed: usize, most: (u16, u16)) {
     let step = 3;
-    let over = cells(needed).saturating_sub(column.least).div_ceil(step) * step;
-    column.least = (column.least + over).min(most);
-    column.best = column.least;
+    let wanted = column.least + cells(needed).saturating_sub(column.least).div_ceil(step) * step;
+    column.least = wanted.min(most.0);
+    column.best = wanted.min(most.1);
 }
 
 fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
