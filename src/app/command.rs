@@ -23,7 +23,7 @@ pub struct CommandHistory(pub Vec<String>);
 pub struct Verb {
     /// Its name.
     pub name: &'static str,
-    /// What may follow: `ID…`.
+    /// What may follow: `ID...`.
     pub argument: &'static str,
     /// What it does.
     pub long: &'static str,
@@ -32,13 +32,13 @@ pub struct Verb {
 /// The verbs, in the order of help.
 pub const VERBS: &[Verb] = &[
     Verb { name: "goto", argument: "ID", long: "show this task" },
-    Verb { name: "cancel", argument: "[ID…]", long: "cancel these tasks, or the one under the cursor" },
-    Verb { name: "requeue", argument: "[ID…]", long: "requeue them" },
-    Verb { name: "approve", argument: "[ID…]", long: "approve them" },
-    Verb { name: "reject", argument: "[ID…]", long: "reject them" },
+    Verb { name: "cancel", argument: "[ID...]", long: "cancel these tasks, or the one under the cursor" },
+    Verb { name: "requeue", argument: "[ID...]", long: "requeue them" },
+    Verb { name: "approve", argument: "[ID...]", long: "approve them" },
+    Verb { name: "reject", argument: "[ID...]", long: "reject them" },
     Verb { name: "submit", argument: "[TEXT]", long: "write a text; Ctrl-S submits it" },
     Verb { name: "lines", argument: "FILE", long: "submit each line of a file as a task" },
-    Verb { name: "filter", argument: "[STATE…]", long: "show only these states; none: all" },
+    Verb { name: "filter", argument: "[STATE...]", long: "show only these states; none: all" },
     Verb { name: "tenant", argument: "[NAME]", long: "show only this tenant's tasks; none: all" },
     Verb { name: "queue", argument: "[NAME]", long: "show only this queue's tasks; none: all" },
     Verb { name: "search", argument: "[TEXT]", long: "show only texts that contain this; none: all" },
@@ -208,8 +208,7 @@ impl State {
                 return;
             };
             let Some(row) = self.drawn_now(id) else {
-                self.go_to(id);
-                self.hint(format!("{id} was not on screen; here it is. Look at it, then {kind} it"));
+                self.look_up(id, kind);
                 return;
             };
             if version.is_some_and(|version| version.parse() != Ok(row.version)) {

@@ -8,7 +8,7 @@ use super::list::{Cursor, ReadStamp};
 use super::message::ReadFailure;
 use super::state::State;
 use crate::domain::outcome::TaskHistory;
-use crate::domain::{Task, TaskId};
+use crate::domain::{DecisionKind, Task, TaskId};
 
 /// The detail pane.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,6 +25,8 @@ pub struct Detail {
     pub scroll: usize,
     /// Since when the target is this one, for the short wait before it is read.
     pub(super) target_since: Duration,
+    /// The decision for which the target was looked up by its number, until the database has said whether it exists.
+    pub(super) looked_up_for: Option<DecisionKind>,
     /// Whether it is to be read again although nothing tells that it changed.
     pub(super) stale: bool,
 }
@@ -80,6 +82,7 @@ impl State {
             return;
         }
         self.detail.target = target;
+        self.detail.looked_up_for = None;
         self.detail.failure = None;
         self.detail.scroll = 0;
         self.detail.target_since = self.now;
@@ -97,6 +100,17 @@ impl State {
         self.needs_draw |= before != Some(&found) || self.detail.failure.is_some();
         self.detail.failure = None;
         self.detail.stale = false;
+        if let Some(kind) = self.detail.looked_up_for.take() {
+            let text = if found.is_some() {
+                format!("{id} was not on screen; here it is. Look at it, then {kind} it")
+            } else {
+                let tenant = self.list.filter.tenant.as_ref();
+                let of = tenant.map(|tenant| format!(" of tenant {tenant}")).unwrap_or_default();
+                format!("there is no task {id}{of}: the database has no such row; nothing to {kind}")
+            };
+            self.hint(text);
+            self.needs_draw = true;
+        }
         self.detail.read = Some(DetailRead { id, found, stamp: ReadStamp { arrived: self.now, read_at } });
     }
 
@@ -108,6 +122,19 @@ impl State {
         self.refresh.detail.failed(self.now);
         self.needs_draw |= self.detail.failure.as_ref() != Some(&failure);
         self.detail.failure = Some(failure);
+    }
+
+    /// Looks up the task of this number, which is to be decided and is not on screen.
+    pub(super) fn look_up(&mut self, id: TaskId, kind: DecisionKind) {
+        self.go_to(id);
+        if self.list.position(id).is_some() {
+            self.hint(format!("{id} was not on screen; here it is. Look at it, then {kind} it"));
+        } else {
+            self.detail.looked_up_for = Some(kind);
+            self.detail.stale = true;
+            self.refresh.detail.soon(self.now);
+            self.hint(format!("{id} was not on screen; looking it up…"));
+        }
     }
 
     /// Shows the task of this number: under the cursor where its row is loaded, else alone.

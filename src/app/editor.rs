@@ -158,7 +158,7 @@ impl Editor {
             'b' => self.moved(Self::left),
             'f' => self.moved(Self::right),
             'w' => self.remove(Self::word_left),
-            'u' => self.remove(Self::line_start),
+            'u' => self.remove(|editor| if editor.byte > 0 { editor.line_start() } else { editor.left() }),
             'k' => self.remove(Self::line_end),
             'd' => self.remove(Self::right),
             'h' => self.remove(Self::left),
@@ -306,6 +306,13 @@ mod tests {
         assert_eq!(editor.text(), "one ");
         editor.key(Key::ctrl('u'));
         assert!(editor.is_empty());
+        // Again and again it empties all of what is before the cursor.
+        let mut editor = Editor::lines("one\ntwo\nthree");
+        for left in ["one\ntwo\n", "one\ntwo", "one\n", "one", ""] {
+            assert_eq!(editor.key(Key::ctrl('u')), Edited::Text);
+            assert_eq!(editor.text(), left);
+        }
+        assert_eq!(editor.key(Key::ctrl('u')), Edited::Cursor);
         assert_eq!(editor.key(Key::ctrl('s')), Edited::Nothing);
     }
 

@@ -113,6 +113,7 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
             Some(ShutdownPhase::Canceling) => {
                 said(&[(Action::Interrupt, "leave at once"), (Action::Back, "look around")])
             }
+            _ if state.in_flight() == 0 => said(&[(Action::Quit, "end now"), (Action::Back, "stay")]),
             _ => said(&[
                 (Action::ShutdownDrain, "drain"),
                 (Action::ShutdownCancel, "cancel them"),
@@ -146,7 +147,7 @@ fn screen_acts(state: &State) -> Acts {
                 Pane::Detail => add(&[Action::Copy, Action::EditInput, Action::Back]),
             }
         }
-        Screen::Workers => add(&[Action::Open, Action::DrainInstance, Action::NewTask, Action::Refresh]),
+        Screen::Workers => add(&[Action::Open, Action::NewTask, Action::Refresh]),
         Screen::Database => add(&[Action::Refresh, Action::NewTask]),
         Screen::Log => add(&[Action::Search, Action::Top, Action::Bottom]),
     }

@@ -54,6 +54,11 @@ pub fn help(state: &State) -> Vec<HelpLine> {
                 .map(|entry| entry_line(state, layer, entry)),
         );
     }
+    lines.extend(EDITING.iter().map(|(keys, text)| HelpLine::Act {
+        keys: (*keys).to_owned(),
+        text: (*text).to_owned(),
+        unavailable: None,
+    }));
     lines.push(title("Commands after :"));
     lines.extend(VERBS.iter().map(|verb| HelpLine::Act {
         keys: format!("{} {}", verb.name, verb.argument).trim_end().to_owned(),
@@ -64,6 +69,13 @@ pub fn help(state: &State) -> Vec<HelpLine> {
     lines.extend(NUMBERS.iter().map(|text| HelpLine::Text { text: (*text).to_owned() }));
     lines
 }
+
+/// Keys of the text itself, which cannot be remapped.
+const EDITING: [(&str, &str); 3] = [
+    ("Ctrl-U", "Empty from the cursor to the start of the line; at its start, join it with the line before."),
+    ("Ctrl-K", "Empty from the cursor to the end of the line."),
+    ("Ctrl-W", "Empty the word before the cursor."),
+];
 
 const NUMBERS: [&str; 6] = [
     "V is the row's version: it rises by one at every change. A decision carries the version that you saw.",

@@ -37,9 +37,24 @@ impl State {
         self.refresh.instances.answered(self.now);
         self.needs_draw = true;
         self.instances.failure = None;
-        let cursor = self.instance.filter(|id| instances.iter().any(|instance| instance.id == *id));
-        self.instance = cursor.or_else(|| instances.first().map(|instance| instance.id));
         self.instances.read = Some(self.read(instances));
+        self.order_instances();
+        let instances = self.instances.read.iter().flat_map(|read| &read.value);
+        let mut ids = instances.map(|instance| instance.id);
+        let first = ids.clone().next();
+        self.instance = self.instance.filter(|id| ids.any(|other| other == *id)).or(first);
+    }
+
+    /// This process first, then those that live, then what has stopped or was lost.
+    fn order_instances(&mut self) {
+        let here = self.local.as_ref().map(|local| local.value.instance);
+        if let Some(read) = &mut self.instances.read {
+            read.value.sort_by_key(|instance| match instance.state {
+                _ if Some(instance.id) == here => 0,
+                state if state.is_alive() => 1,
+                _ => 2,
+            });
+        }
     }
 
     pub(super) fn instances_failed(&mut self, failure: ReadFailure) {
@@ -75,7 +90,17 @@ impl State {
             self.log.push(self.now, Level::Error, Source::Workers, trouble.clone());
         }
         self.needs_draw |= before != Some(&local);
+        let heard_first = self.local.is_none();
+        let here = local.instance;
         self.local = Some(self.read(local));
+        if heard_first && self.instances.read.is_some() {
+            // Which of the processes is this one was not known when they were read.
+            self.order_instances();
+            let instances = self.instances.read.iter().flat_map(|read| &read.value);
+            if let Some(own) = instances.map(|instance| instance.id).find(|id| *id == here) {
+                self.instance = Some(own);
+            }
+        }
     }
 
     pub(super) fn worker_events(&mut self, events: Vec<WorkerEvent>, missed: u64) {
@@ -170,7 +195,7 @@ fn worker_line(event: WorkerEvent) -> (Level, String) {
             format!("{id}: the result came too late, another claim is current; nothing was changed"),
         ),
         WorkerEvent::Recovered { id, status, from } => {
-            (Level::Warn, format!("{id} recovered from {from}, which is lost; it is {status} now"))
+            (Level::Warn, format!("{id} taken back ({from}); it is {status} now"))
         }
         WorkerEvent::Trouble { message } => (Level::Error, message),
     }

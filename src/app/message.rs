@@ -289,7 +289,7 @@ pub enum WorkerEvent {
         id: TaskId,
         /// The state that the row now has.
         status: Status,
-        /// The instance that was lost, as `host:pid`.
+        /// Why: `lease lost: web1:873 no longer answers`.
         from: String,
     },
     /// Something went wrong that is not one task's failure.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::log::{Level, Source};
-use super::state::State;
+use super::state::{Screen, State};
 
 /// A line that goes away by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,8 +12,19 @@ pub struct Notice {
     pub level: Level,
     /// What to say; may hold text from the database, so it must pass the `visible` function when drawn.
     pub text: String,
+    /// Whether it is about what is on screen, so that it ends with it.
+    pub kind: NoticeKind,
     /// When it goes away, since the program's start.
     pub until: Duration,
+}
+
+/// What a notice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeKind {
+    /// What happened: it stays true whatever is looked at.
+    Event,
+    /// The screen and the marks as they were when it was said.
+    Hint,
 }
 
 const fn shown_for(level: Level) -> Duration {
@@ -27,15 +38,33 @@ const fn shown_for(level: Level) -> Duration {
 impl State {
     /// Says why a key did nothing; not worth a line in the log.
     pub(super) fn hint(&mut self, text: impl Into<String>) {
-        self.notice =
-            Some(Notice { level: Level::Info, text: text.into(), until: self.now + shown_for(Level::Info) });
+        self.notice = Some(Notice {
+            level: Level::Info,
+            text: text.into(),
+            kind: NoticeKind::Hint,
+            until: self.now + shown_for(Level::Info),
+        });
     }
 
     /// Says what happened, on screen and in the log.
     pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
         let text = text.into();
         self.log.push(self.now, level, Source::Operator, text.clone());
-        self.notice = Some(Notice { level, text, until: self.now + shown_for(level) });
+        self.notice =
+            Some(Notice { level, text, kind: NoticeKind::Event, until: self.now + shown_for(level) });
+    }
+
+    /// What a hint is about now: it ends where this changes.
+    pub(super) fn hinted_at(&self) -> (Screen, usize) {
+        (self.screen, self.list.marks.len())
+    }
+
+    /// Takes a hint away that was said `before` the screen or the marks changed.
+    pub(super) fn end_hint(&mut self, before: Option<&Notice>) {
+        if self.notice.as_ref() == before && before.is_some_and(|notice| notice.kind == NoticeKind::Hint) {
+            self.notice = None;
+            self.needs_draw = true;
+        }
     }
 
     /// Takes the notice away when its time is over.

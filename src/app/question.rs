@@ -114,7 +114,31 @@ impl QuestionRow {
     }
 }
 
+impl QuestionRow {
+    /// The same in a few words, for a line among many.
+    pub fn says_briefly(&self, kind: DecisionKind) -> String {
+        match &self.standing {
+            Standing::Ready { to: Status::Running } => "will be asked to stop; RUNNING until then".to_owned(),
+            Standing::Ready { .. } => self.says(kind),
+            Standing::NotPossible { .. } if kind == DecisionKind::Cancel && self.seen.cancel_requested => {
+                "was asked to stop already".to_owned()
+            }
+            Standing::NotPossible { .. } => format!("{kind} is not for {}", self.seen.status),
+            Standing::Moved { version, status } => {
+                format!("moved on (v{} → v{version}, now {status})", self.seen.version)
+            }
+            Standing::Gone => "is not in this list any more".to_owned(),
+            Standing::Busy { kind } => format!("its {kind} is not answered yet"),
+        }
+    }
+}
+
 impl Question {
+    /// The rows that the decision would change, and those that stand in its way.
+    pub fn parted(&self) -> (Vec<&QuestionRow>, Vec<&QuestionRow>) {
+        self.rows.iter().partition(|row| matches!(row.standing, Standing::Ready { .. }))
+    }
+
     /// `Cancel 3 tasks?`, `Cancel task 48213?`.
     pub fn title(&self) -> String {
         let verb = self.kind.verb();

@@ -222,6 +222,14 @@ impl State {
             (Some(Action::ShutdownCancel), Some(ShutdownPhase::Canceling)) => {
                 self.hint("already asked to stop; Ctrl-C leaves at once");
             }
+            // It does not end by itself: Esc was offered, and the next claim may come before any key does.
+            (Some(Action::Quit | Action::Open), Some(ShutdownPhase::Asked)) if self.in_flight() == 0 => {
+                self.begin(ShutdownMode::Drain, AskedBy::Key, effects);
+            }
+            (_, Some(ShutdownPhase::Asked)) if self.in_flight() == 0 => {
+                let quit = self.keymap.label(Action::Quit);
+                self.hint(format!("nothing is left to wait for: {quit} or Enter ends now, Esc stays"));
+            }
             _ => self.hint("d drains, c cancels what runs here, Esc stays"),
         }
     }
@@ -248,6 +256,8 @@ impl State {
 pub struct Said {
     /// `2 tasks are running here`.
     pub title: String,
+    /// Whether the question stands and there is nothing left to choose about.
+    pub nothing_left: bool,
     /// How far it is: a word and the rest of the line; none while the question stands.
     pub progress: Option<(&'static str, String)>,
     /// One line a task that still runs here.
@@ -291,7 +301,10 @@ pub fn said(state: &State) -> Option<Said> {
             asked_to_stop: run.cancel_requested,
         })
         .collect();
+    let waiting = local.map_or(0, |read| read.value.buffered);
     let title = match running.len() {
+        0 if waiting > 0 => format!("{waiting} claimed and not begun here"),
+        0 if shutdown.phase == ShutdownPhase::Asked => "Nothing is running here any more".to_owned(),
         0 => "Nothing is running here".to_owned(),
         1 => "1 task is running here".to_owned(),
         count => format!("{count} tasks are running here"),
@@ -323,6 +336,7 @@ pub fn said(state: &State) -> Option<Said> {
     };
     Some(Said {
         title,
+        nothing_left: shutdown.phase == ShutdownPhase::Asked && state.in_flight() == 0,
         progress,
         running,
         unanswered,

@@ -7,10 +7,10 @@ use super::keys::{Action, Key, KeyCode};
 use super::log::{Level, Source};
 use super::message::WriteFailure;
 use super::overlay::Overlay;
-use super::state::{Session, State};
+use super::state::{Screen, Session, State};
 use crate::domain::input::{Admission, check_text};
 use crate::domain::outcome::Submitted;
-use crate::domain::{Name, NewTask, Refusal};
+use crate::domain::{Name, NewTask, Refusal, Task};
 
 /// The form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,7 +223,8 @@ impl State {
                 let lost =
                     if submitted.resolved_from_unknown { " (confirmed after a lost answer)" } else { "" };
                 let again = if submitted.created { "" } else { " (it was in the table already)" };
-                let text = format!("submitted {}, {}{again}{lost}", task.id, task.status);
+                let place = self.where_shown(task);
+                let text = format!("submitted {}, {}{again}{lost}{place}", task.id, task.status);
                 self.say(Level::Info, text);
                 self.submit.text.set("");
                 self.submit.sending = Sending::No;
@@ -250,6 +251,28 @@ impl State {
                 self.submit.sending = Sending::Failed { request, message };
             }
         }
+    }
+
+    /// Where a new task is seen, if not on the screen that is shown: rows do not move under the cursor, so it may
+    /// be above the first visible one.
+    fn where_shown(&self, task: &Task) -> String {
+        if self.screen != Screen::Tasks {
+            return String::new();
+        }
+        let (list, lines) = (&self.list, self.viewport.list_rows);
+        let filter = &list.filter;
+        let matches = (filter.statuses.is_empty() || filter.statuses.contains(&task.status))
+            && filter.tenant.as_ref().is_none_or(|tenant| *tenant == task.tenant)
+            && filter.queue.as_ref().is_none_or(|queue| *queue == task.queue);
+        if !matches {
+            return "; the filter hides it".to_owned();
+        }
+        let in_view = match list.position(task.id) {
+            Some(at) => (list.offset..list.offset + lines).contains(&at),
+            None => list.shows_newest(lines),
+        };
+        let key = self.keymap.label(Action::Top);
+        if in_view { String::new() } else { format!("; {key} shows it") }
     }
 
     /// Opens the editor, with the text that is being written.

@@ -22,7 +22,11 @@ pub fn update(state: &mut State, at: Duration, message: Message) -> Vec<Effect> 
         // The ages on screen are a second older.
         state.needs_draw = true;
     }
+    let (hinted_at, notice) = (state.hinted_at(), state.notice.clone());
     dispatch(state, message, &mut effects);
+    if state.hinted_at() != hinted_at {
+        state.end_hint(notice.as_ref());
+    }
     state.expire_notice();
     state.watch_question();
     state.settle_shutdown(&mut effects);

@@ -120,10 +120,8 @@ pub fn is_hostile(c: char) -> bool {
 }
 
 fn grapheme_width(grapheme: &str) -> usize {
-    // What fits here must fit where it is drawn: terminals give the half-width sound marks a column of their own,
-    // and ratatui counts it (<https://github.com/ratatui/ratatui/pull/2187>), but the tables that `width` follows
-    // call them combining.
-    grapheme.width() + grapheme.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count()
+    // The program's own drawing measures the same way, so that what fits here fits there.
+    grapheme.width()
 }
 
 fn is_plain(c: char) -> bool {

@@ -26,6 +26,8 @@ pub struct Glyphs {
     pub spark: [&'static str; 8],
     /// Leads from before to after.
     pub arrow: &'static str,
+    /// What it stands before is further up.
+    pub up: &'static str,
     /// Divides two facts.
     pub dot: &'static str,
     /// The repertoire.
@@ -79,6 +81,7 @@ const UNICODE: Glyphs = Glyphs {
     gauge: ["█", "░"],
     spark: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
     arrow: "→",
+    up: "↑",
     dot: "·",
     charset: Charset::Unicode,
 };
@@ -94,31 +97,44 @@ const ASCII: Glyphs = Glyphs {
     gauge: ["#", "."],
     spark: ["_", ".", ",", "-", "=", "+", "*", "#"],
     arrow: ">",
+    up: "^",
     dot: "-",
     charset: Charset::Ascii,
 };
 
 impl Glyphs {
     /// The last step of every frame: nothing but what the terminal takes leaves in a cell, wherever it came
-    /// from. A wide character becomes two `?`, so that the columns stay.
+    /// from. A wide character becomes a `?` in each of its cells: one cell that holds two would leave the second on
+    /// the screen when the next frame is compared with this one cell by cell.
     pub(super) fn keep_to_charset(&self, buffer: &mut Buffer) {
         if self.charset == Charset::Unicode {
             return;
         }
-        for cell in &mut buffer.content {
+        let across = usize::from(buffer.area.width).max(1);
+        for at in 0..buffer.content.len() {
+            let cell = &mut buffer.content[at];
             if cell.symbol().is_ascii() {
                 continue;
             }
+            let wide = width(cell.symbol());
+            let style = cell.style();
             let stand_in = match cell.symbol() {
-                "→" | "…" => ">",
+                "→" => ">",
+                // Where a text was cut, its end says so already; this one is within a text.
+                "…" => ".",
                 "←" => "<",
+                "↑" => "^",
                 "·" | "–" | "—" => "-",
                 "“" | "”" => "\"",
                 "‘" | "’" => "'",
-                other if width(other) > 1 => "??",
                 _ => "?",
             };
             cell.set_symbol(stand_in);
+            let end = (at + wide).min((at / across + 1) * across);
+            for cell in buffer.content.get_mut(at + 1..end).unwrap_or_default() {
+                cell.reset();
+                cell.set_symbol("?").set_style(style);
+            }
         }
     }
 }
@@ -143,11 +159,25 @@ mod tests {
     }
 
     #[test]
+    fn without_utf8_a_wide_character_takes_as_many_signs_as_it_has_columns() {
+        let area = ratatui::layout::Rect::new(0, 0, 7, 2);
+        let mut buffer = Buffer::empty(area);
+        let style = ratatui::style::Style::new().add_modifier(ratatui::style::Modifier::BOLD);
+        buffer.set_string(0, 0, "a语言…é", style);
+        buffer.set_string(0, 1, "xxxxx语", style);
+        ASCII.keep_to_charset(&mut buffer);
+        let symbols: Vec<&str> = buffer.content.iter().map(ratatui::buffer::Cell::symbol).collect();
+        assert_eq!(symbols.concat(), "a????.?xxxxx??");
+        assert!(symbols.iter().all(|symbol| symbol.len() == 1), "one sign a cell");
+        assert!(buffer.content.iter().all(|cell| cell.modifier == ratatui::style::Modifier::BOLD));
+    }
+
+    #[test]
     fn every_sign_takes_one_column() {
         for glyphs in [UNICODE, ASCII] {
             let signs = [glyphs.ellipsis, glyphs.vertical, glyphs.horizontal, glyphs.cursor, glyphs.mark]
                 .into_iter()
-                .chain([glyphs.arrow, glyphs.dot])
+                .chain([glyphs.arrow, glyphs.up, glyphs.dot])
                 .chain(glyphs.corners)
                 .chain(glyphs.tees)
                 .chain(glyphs.gauge)

@@ -138,11 +138,11 @@ async fn nothing(_: &Db) {}
 #[tokio::test]
 async fn every_statement_may_be_given_up_anywhere() {
     let scene = Scene::new().await;
-    operators_calls(&scene).await;
-    readers_calls(&scene).await;
-    workers_calls(&scene).await;
-    opening(&scene).await;
-    a_large_tables_overview(&scene).await;
+    Box::pin(operators_calls(&scene)).await;
+    Box::pin(readers_calls(&scene)).await;
+    Box::pin(workers_calls(&scene)).await;
+    Box::pin(opening(&scene)).await;
+    Box::pin(a_large_tables_overview(&scene)).await;
     let sent = scene.sent.borrow();
     let missed: Vec<_> = ALL.iter().map(|one| one.name).filter(|name| !sent.contains(name)).collect();
     assert!(missed.is_empty(), "no call that was given up sends {missed:?}");

@@ -6,4 +6,5 @@ mod fixtures;
 mod pictures;
 mod scenes;
 mod styles;
+mod told;
 mod world;

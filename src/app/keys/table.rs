@@ -84,9 +84,9 @@ pub const TABLE: &[Entry] = &[
         Action::Open,
         "open",
         &[p(KeyCode::Enter)],
-        MOVING_AND_TYPING,
+        ALL,
         "open",
-        "Open what is under the cursor; in the detail pane, the whole input.",
+        "Open what is under the cursor; in the detail pane, the whole input; when ending with nothing left to wait for, end.",
     ),
     light(
         Action::Mark,

@@ -75,6 +75,9 @@ impl State {
         if let Some(row) = self.list.rows.get(to) {
             let id = row.id();
             self.put_cursor(id);
+            if step == Step::First {
+                self.list.placed = Placed::AtTop;
+            }
         }
         self.load_more();
     }

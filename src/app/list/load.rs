@@ -57,7 +57,7 @@ impl State {
     fn reach_further(&mut self, page: &Page) -> bool {
         let list = &mut self.list;
         let chosen = match (list.cursor, list.placed) {
-            (Cursor::On { id }, Placed::ByOperator) => Some(id),
+            (Cursor::On { id }, Placed::ByOperator | Placed::AtTop) => Some(id),
             _ => None,
         };
         let marked = list.marks.keys().next().copied();
@@ -92,6 +92,11 @@ impl State {
                 list.cursor = Cursor::On { id };
                 list.offset = at.saturating_sub(line.unwrap_or(0).min(rows.saturating_sub(1)));
             }
+            // What does not fit any more is scrolled away at the top, never the row itself.
+            (Some(_), Placed::AtTop) => {
+                list.cursor = Cursor::On { id };
+                list.offset = 0;
+            }
             (Some(at), Placed::ByConsole) if at >= list.offset && at < list.offset + rows => {
                 list.cursor = Cursor::On { id };
             }
@@ -100,7 +105,7 @@ impl State {
                 list.cursor = Cursor::None;
                 list.offset = 0;
             }
-            (None, Placed::ByOperator) => {
+            (None, Placed::ByOperator | Placed::AtTop) => {
                 let was_on = matches!(list.cursor, Cursor::On { .. });
                 let at = list.rows.partition_point(|row| row.id() > id);
                 list.cursor = Cursor::Gone { id, at };

@@ -63,6 +63,8 @@ pub enum Placed {
     /// The console, on the first row: new rows come in above it on screen, and when it is pushed off the screen
     /// the cursor is on no row.
     ByConsole,
+    /// The operator, by going to the newest: new rows come in above it as long as there is room for both.
+    AtTop,
     /// The operator: the row stays on its line of the screen.
     ByOperator,
 }
@@ -162,6 +164,23 @@ impl TaskList {
     /// The row under the cursor, if there is one.
     pub fn under_cursor(&self) -> Option<&Listed> {
         self.rows.get(self.cursor_position()?)
+    }
+
+    /// How many loaded rows are newer than the first visible one; none where the newest are not loaded at all.
+    pub fn hidden_above(&self) -> Option<usize> {
+        self.before.is_none().then_some(self.offset)
+    }
+
+    /// Whether a new row will be in view when it arrives, by where the cursor is; `lines` are there for rows.
+    pub(super) fn shows_newest(&self, lines: usize) -> bool {
+        if self.before.is_some() {
+            return false;
+        }
+        match (self.placed, self.cursor) {
+            (Placed::ByConsole, _) | (_, Cursor::None) => true,
+            (Placed::AtTop, _) => self.cursor_position().is_none_or(|at| at + 1 < lines),
+            (Placed::ByOperator, _) => self.rows.len() < lines,
+        }
     }
 
     /// Whether the operator narrowed or widened what the program was started with.

@@ -44,6 +44,8 @@ fn any_key() -> impl Strategy<Value = Key> {
     ];
     prop_oneof![
         6 => prop::sample::select("cyrnaXxAyqde12345/ft:?ighGjk 7s".chars().collect::<Vec<_>>()).prop_map(Key::char),
+        // What decides must come often enough to be decided on something.
+        6 => prop::sample::select(vec!['c', 'c', 'y', 'y', 'r']).prop_map(Key::char),
         3 => prop::sample::select(CODES.to_vec()).prop_map(Key::plain),
         1 => prop::sample::select(vec!['s', 'r', 'l', 'z', 'c', 'w']).prop_map(Key::ctrl),
         1 => (any::<char>(), any::<bool>(), any::<bool>(), any::<bool>())

@@ -5,8 +5,9 @@ use crate::app::detail::Follows;
 use crate::app::list::{Cursor, MOST, PAGE};
 use crate::app::message::Viewport;
 use crate::app::state::Pane;
-use crate::app::testing::{Console, page, reads, task};
+use crate::app::testing::{Console, clock, history, page, reads, task};
 use crate::app::{Read, effect::Effect};
+use crate::domain::outcome::Submitted;
 use crate::domain::{Status, Task, TaskId};
 
 fn on(id: i64) -> Cursor {
@@ -209,4 +210,78 @@ fn esc_steps_back_in_order_and_never_quits() {
     effects.extend(console.press("esc esc esc"));
     assert_eq!(effects, Vec::<Effect>::new());
     assert!(console.notice().contains("nothing to step back from"));
+}
+
+#[test]
+fn after_going_to_the_newest_new_rows_come_in_above_as_long_as_there_is_room() {
+    let mut console = Console::with(page((1..=50).map(task)));
+    console.press("down down g");
+    assert_eq!((console.state.list.cursor, console.state.list.offset), (on(50), 0));
+    console.load(page((1..=53).map(task)));
+    assert_eq!((console.state.list.cursor, console.state.list.offset), (on(50), 0));
+    // No room for more: the row stays, on the last line.
+    console.load(page((1..=90).map(task)));
+    let lines = console.state.viewport.list_rows;
+    assert_eq!((console.state.list.cursor, console.state.list.offset), (on(50), 41 - lines));
+    assert_eq!(console.state.list.hidden_above(), Some(41 - lines));
+    // Moved again, it keeps its line.
+    console.press("up");
+    console.load(page((1..=91).map(task)));
+    assert_eq!((console.state.list.cursor, console.state.list.offset), (on(51), 42 - lines));
+}
+
+#[test]
+fn a_submit_says_how_to_see_the_task_where_it_is_not_in_view() {
+    let submitted = |console: &mut Console, id: i64| {
+        let effects = console.press("n x ctrl-s");
+        let [Effect::Submit { request, .. }] = effects[..] else { panic!("{effects:?}") };
+        let submitted = Submitted { task: task(id), created: true, resolved_from_unknown: false };
+        console.send(Message::Submitted { request, result: Ok(Box::new(submitted)) });
+        console.notice().to_owned()
+    };
+    let mut console = Console::with(page((1..=50).map(task)));
+    assert_eq!(submitted(&mut console, 51), "submitted 51, QUEUED");
+    console.load(page((1..=51).map(task)));
+    console.press("down");
+    assert_eq!(submitted(&mut console, 52), "submitted 52, QUEUED; g shows it");
+    console.load(page((1..=52).map(task)));
+    assert_eq!(console.state.list.hidden_above(), Some(1));
+    console.press("g");
+    assert_eq!(submitted(&mut console, 53), "submitted 53, QUEUED");
+    console.press("f 5 enter");
+    assert_eq!(submitted(&mut console, 54), "submitted 54, QUEUED; the filter hides it");
+}
+
+#[test]
+fn what_was_said_about_marks_ends_with_them_and_with_the_screen() {
+    for (key, after) in [("esc", ""), ("2", ""), ("space", ""), ("?", "5 marked; these are all that match")] {
+        let mut console = Console::with(page((1..=5).map(task)));
+        console.press(&format!("A {key}"));
+        assert_eq!(console.notice(), after, "{key}");
+    }
+}
+
+#[test]
+fn a_task_that_was_looked_up_to_be_decided_is_called_found_only_once_it_is() {
+    let looked_up = || {
+        let mut console = Console::with(page((1..=5).map(task)));
+        console.press(": c a n c e l space 9 9 enter");
+        assert_eq!(console.notice(), "99 was not on screen; looking it up…");
+        console
+    };
+    let loaded = |console: &mut Console, found| {
+        console.send(Message::DetailLoaded { id: TaskId(99), read_at: clock(0), found });
+        console.notice().to_owned()
+    };
+    assert_eq!(
+        loaded(&mut looked_up(), None),
+        "there is no task 99: the database has no such row; nothing to cancel"
+    );
+    let found = Some(history(task(99)));
+    let here = "99 was not on screen; here it is. Look at it, then cancel it";
+    assert_eq!(loaded(&mut looked_up(), found.clone()), here);
+    // Whoever looks at something else meanwhile is told nothing.
+    let mut console = looked_up();
+    console.press("esc down");
+    assert!(!loaded(&mut console, found).contains("here it is"));
 }

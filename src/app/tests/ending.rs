@@ -153,3 +153,27 @@ fn signals_ask_nobody() {
     assert_eq!(signal(Signal::Terminate), [CANCEL]);
     assert_eq!(signal(Signal::Terminate), [Effect::Leave { tasks: vec![TaskId(9)], unanswered: 0 }]);
 }
+
+#[test]
+fn a_question_whose_last_task_has_ended_says_so_and_quit_or_enter_ends() {
+    for key in ["q", "enter"] {
+        let mut console = working(&[7]);
+        console.press("q enter");
+        assert_eq!(
+            (phase(&console), says(&console).nothing_left),
+            (Some(ShutdownPhase::Asked), false),
+            "{key}"
+        );
+        assert_eq!(told(&mut console, InstanceState::Working, &[]), [], "it does not end by itself");
+        assert_eq!(says(&console).title, "Nothing is running here any more");
+        assert!(says(&console).nothing_left);
+        let mut stays = Console { state: console.state.clone(), ..console };
+        assert_eq!(stays.press(key), [DRAIN], "{key}");
+        assert_eq!(told(&mut stays, InstanceState::Stopped, &[]), [Effect::Quit], "{key}");
+    }
+    let mut console = working(&[7]);
+    console.press("q");
+    told(&mut console, InstanceState::Working, &[]);
+    assert_eq!(console.press("esc"), []);
+    assert_eq!(phase(&console), None);
+}

@@ -145,3 +145,17 @@ fn terminal_keys_work_everywhere() {
         assert_eq!(console.press("ctrl-l ctrl-z"), [Effect::Redraw, Effect::Suspend], "{open}");
     }
 }
+
+#[test]
+fn the_log_says_why_a_task_was_taken_back() {
+    use crate::app::Message;
+    use crate::app::message::WorkerEvent;
+    use crate::domain::{Status, TaskId};
+
+    let mut console = Console::with(page([task(7)]));
+    let from = "lease lost: vm:11679 no longer answers".to_owned();
+    let events = vec![WorkerEvent::Recovered { id: TaskId(7), status: Status::Queued, from }];
+    console.send(Message::Workers { events, missed: 0 });
+    let said = &console.state.log.entries.back().expect("a line").text;
+    assert_eq!(said, "7 taken back (lease lost: vm:11679 no longer answers); it is QUEUED now");
+}

@@ -7,12 +7,12 @@ SELECT i.id, i.host, i.pid, i.version, i.kind, i.operator, i.queues, i.slots, i.
        i.done_total, i.failed_total, i.done_per_s, i.failed_per_min, i.claims_per_s, i.recovered,
        (SELECT count(*) FROM {schema}.tasks t WHERE t.status = 'RUNNING' AND t.claimed_by = i.id) AS running,
        (SELECT count(*) FROM {schema}.tasks t
-        WHERE t.status = 'RUNNING' AND t.claimed_by = i.id AND t.tenant <> $1) AS of_other_tenants,
+        WHERE t.status = 'RUNNING' AND t.claimed_by = i.id AND t.tenant <> $1::text) AS of_other_tenants,
        f.id AS task_id, f.claim_no, f.cancel_requested, f.status
 FROM {schema}.instances i
 LEFT JOIN LATERAL (
     SELECT t.id, t.claim_no, t.cancel_requested, t.status FROM {schema}.tasks t
-    WHERE t.status = 'RUNNING' AND t.claimed_by = i.id AND ($1 IS NULL OR t.tenant = $1)
+    WHERE t.status = 'RUNNING' AND t.claimed_by = i.id AND ($1::text IS NULL OR t.tenant = $1)
     ORDER BY t.id LIMIT 100
 ) f ON true
 WHERE i.ended_at IS NULL OR i.ended_at > now() - interval '1 hour'

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
 use crate::app::conflict::Conflict;
 use crate::app::keys::Action;
+use crate::app::list::SeenRow;
 use crate::app::question::{Question, QuestionFocus, QuestionRow, Standing};
 use crate::app::state::State;
 use crate::domain::{DecisionKind, Status};
@@ -23,22 +24,23 @@ const MANY: usize = 6;
 /// Draws a question.
 pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question, area: Rect) {
     let width = inner_width(area, WIDTH);
-    let mut body: Vec<Line> = Vec::new();
-    if question.rows.len() > MANY {
-        body.extend(wrapped(&summary(question), width, Role::Plain));
-    }
-    // What stands in the way first: it may be one of three hundred.
-    let mut rows: Vec<&QuestionRow> = question.rows.iter().collect();
-    rows.sort_by_key(|row| matches!(row.standing, Standing::Ready { .. }));
-    for row in rows.into_iter().skip(question.scroll) {
-        body.extend(row_lines(question, row, width));
-    }
     // The first line of the foot is the reason's.
     let mut foot: Vec<Line> = vec![Vec::new()];
     if question.rows.len() > 1 {
         foot.push(vec![plain("All or none.")]);
     }
     foot.extend(answers(state, question, width));
+    let mut body: Vec<Line> = Vec::new();
+    if question.rows.len() > MANY {
+        body.extend(wrapped(&summary(question), width, Role::Plain));
+    }
+    if let [row] = question.rows.as_slice() {
+        body.extend(row_lines(question, row, width));
+    } else {
+        // Frame, a blank line before the foot, and the foot itself.
+        let used = 3 + foot.len() + body.len();
+        body.extend(several(question, usize::from(area.height).saturating_sub(used), width));
+    }
     let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
     let inside = Dialog { title: question.title(), role, body, focus: 0, foot }.draw(paint, area, WIDTH);
     reason(paint, question, nth(inside.foot, 0));
@@ -81,9 +83,58 @@ fn summary(question: &Question) -> String {
     format!("{}.", parts.join(", "))
 }
 
+/// At least so many of the rows that stand in the way are named where there is room: there may be one of three
+/// hundred.
+const NAMED: usize = 3;
+
+/// Rows on a line each within `room` lines: those that act first, then how many stand in the way, and the first of
+/// them with their reasons.
+fn several(question: &Question, room: usize, width: usize) -> Vec<Line> {
+    let (acting, blocked) = question.parted();
+    let from = question.scroll;
+    let acting = acting.get(from.min(acting.len())..).unwrap_or_default();
+    let passed = from.saturating_sub(question.rows.len() - blocked.len());
+    let below = &blocked[passed.min(blocked.len())..];
+    let heading = usize::from(!blocked.is_empty());
+    let wanted = (below.len().min(NAMED) + heading).min(room / 2).max(heading);
+    // What the acting rows leave free is for more of the others.
+    let rest = room.saturating_sub(acting.len()).max(wanted);
+    let mut lines = cut_off(question, acting, room.saturating_sub(rest), width);
+    if heading > 0 {
+        let count = match blocked.len() {
+            1 => "1 stands in the way; nothing will be sent:".to_owned(),
+            count => format!("{count} stand in the way; nothing will be sent:"),
+        };
+        lines.push(vec![span(count, Role::Bad)]);
+        lines.extend(cut_off(question, below, rest.saturating_sub(1), width));
+    }
+    lines
+}
+
+/// The first of `rows` within `room` lines, and how many more there are.
+fn cut_off(question: &Question, rows: &[&QuestionRow], room: usize, width: usize) -> Vec<Line> {
+    let shown = if rows.len() > room { room.saturating_sub(1) } else { rows.len() };
+    let mut lines: Vec<Line> = rows.iter().take(shown).map(|row| brief(question, row, width)).collect();
+    if shown < rows.len() && room > 0 {
+        lines.push(vec![span(format!("… and {} more", rows.len() - shown), Role::Faint)]);
+    }
+    lines
+}
+
+fn brief(question: &Question, row: &QuestionRow, width: usize) -> Line {
+    let seen = row.seen;
+    let head = if width >= SIDE_BY_SIDE { head(seen) } else { format!("{} ", seen.id) };
+    let role = if matches!(row.standing, Standing::Ready { .. }) { Role::Plain } else { Role::Bad };
+    vec![plain(head), span(row.says_briefly(question.kind), role)]
+}
+
+fn head(seen: SeenRow) -> String {
+    format!("{:>8}  {:<9}  v{:<3}  ", seen.id, seen.status, seen.version)
+}
+
 fn row_lines(question: &Question, row: &QuestionRow, width: usize) -> Vec<Line> {
     let seen = row.seen;
-    let head = format!("{:>8}  {:<9}  v{:<3}  ", seen.id, seen.status, seen.version);
+    let head = head(seen);
     let role = if matches!(row.standing, Standing::Ready { .. }) { Role::Plain } else { Role::Bad };
     let text = row.says(question.kind);
     let side_by_side = width >= SIDE_BY_SIDE;

@@ -73,18 +73,23 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         }
         (None, _) => lines.text("Reading…", Role::Faint),
     }
-    lines.trouble(state, detail, shown.map(|(.., stamp)| stamp));
+    lines.trouble(state, detail);
+    let told = lines.lines.len();
+    lines.read_at(state, shown.map(|(.., stamp)| stamp));
     let body = below(area, 1);
     paint.viewport.detail_rows = usize::from(body.height);
     paint.viewport.detail_lines = lines.lines.len();
     let scroll = detail.scroll.min(lines.lines.len().saturating_sub(1));
-    for (place, line) in lines.lines.iter().skip(scroll).take(usize::from(body.height)).enumerate() {
-        paint.line(nth(body, cells(place)), line);
+    let mut room = usize::from(body.height);
+    // What is cut off is told on a line of its own; when it was read is no part of what is told about the task.
+    if told > scroll + room && room > 2 {
+        room -= 1;
+        let hidden = lines.lines[scroll + room..told].iter().filter(|line| !line.is_empty()).count();
+        let more = if hidden == 1 { "1 more line".to_owned() } else { format!("{hidden} more lines") };
+        paint.right(nth(body, cells(room)), &[span(more, Role::Faint)]);
     }
-    let hidden = lines.lines.len().saturating_sub(scroll + usize::from(body.height));
-    if hidden > 0 && body.height > 2 {
-        let last = nth(body, body.height - 1);
-        paint.right(last, &[span(format!(" {hidden} more lines"), Role::Faint)]);
+    for (place, line) in lines.lines.iter().skip(scroll).take(room).enumerate() {
+        paint.line(nth(body, cells(place)), line);
     }
     if is_stale(state) {
         paint.tint(body, Role::Faint);
@@ -203,7 +208,7 @@ impl Lines {
         }
     }
 
-    fn trouble(&mut self, state: &State, detail: &Detail, stamp: Option<ReadStamp>) {
+    fn trouble(&mut self, state: &State, detail: &Detail) {
         let failed =
             detail.failure.as_ref().map(|failure| format!("Could not be read again: {}", failure.message));
         let quiet =
@@ -212,6 +217,9 @@ impl Lines {
             self.push(Vec::new());
             self.text(&text, Role::Bad);
         }
+    }
+
+    fn read_at(&mut self, state: &State, stamp: Option<ReadStamp>) {
         if let Some(stamp) = stamp {
             let age = figure::data_age(state.since(stamp.arrived));
             self.push(Vec::new());

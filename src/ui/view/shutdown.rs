@@ -17,9 +17,16 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let width = inner_width(area, WIDTH);
     let mut body: Vec<Line> = Vec::new();
     match &said.progress {
+        None if said.nothing_left => {
+            body.push(key(state, Action::Quit, "or Enter: end now"));
+            body.push(key(state, Action::Back, "stay"));
+            body.push(Vec::new());
+        }
         None => {
             body.push(key(state, Action::ShutdownDrain, "drain: claim nothing more, wait for these"));
             body.push(key(state, Action::ShutdownCancel, "cancel: ask them to stop, wait until they have"));
+            let becomes = "they end CANCELED; requeue brings them back";
+            body.extend(wrapped(becomes, width.saturating_sub(2), Role::Faint).into_iter().map(indented));
             body.push(key(state, Action::Back, "stay"));
             body.push(Vec::new());
         }
@@ -39,6 +46,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         foot.extend(wrapped(text, width, Role::Faint));
     }
     Dialog { title: said.title, role: Role::Running, body, focus: 0, foot }.draw(paint, area, WIDTH);
+}
+
+fn indented(line: Line) -> Line {
+    std::iter::once(plain("  ")).chain(line).collect()
 }
 
 fn task_line(run: &RunLine) -> Line {

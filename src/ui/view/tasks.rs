@@ -9,6 +9,7 @@ use super::detail;
 use super::figures::since;
 use super::table::{self, Cell};
 use crate::app::frame::{Division, division};
+use crate::app::keys::Action;
 use crate::app::link::Link;
 use crate::app::list::{Cursor, ReadStamp};
 use crate::app::message::Target;
@@ -16,7 +17,7 @@ use crate::app::state::{Pane, Size, State};
 use crate::domain::observed::Listed;
 use crate::domain::{Status, Task, TaskId, figure};
 use crate::ui::columns::{Column, Place, Side, lay_out};
-use crate::ui::paint::{Paint, below, cells, inset, nth, plain, span};
+use crate::ui::paint::{Paint, below, cells, columns as columns_of, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
 const ID: usize = 0;
@@ -35,7 +36,7 @@ const COLUMNS: [Column; 8] = [
     Column::words("TENANT", 8, 12, 7),
     Column::words("QUEUE", 8, 12, 6),
     Column::number("AGE", 4, 3),
-    Column::words("WORKER", 9, 12, 5),
+    Column::words("WORKER", 6, 12, 5),
     Column::words("INPUT", 10, 30, 4),
 ];
 
@@ -66,17 +67,39 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
 }
 
 /// The columns at this width. The input shrinks first, but what is left of it must still say something while
-/// there are columns of less use; the number is as wide as the newest one, which grows once in a lifetime.
+/// there are columns of less use; the number is as wide as the newest one, which grows once in a lifetime. Words
+/// get what the loaded rows need, in steps, and the input what is left.
 fn columns(state: &State, width: u16) -> [Column; 8] {
     let mut columns = COLUMNS;
     let newest = state.list.rows.first().map_or(0, |row| row.id().0.max(0));
     let digits = newest.checked_ilog10().map_or(1, |log| log + 1).max(6);
     columns[ID] = Column::number("ID", u16::try_from(digits).unwrap_or(20), 0);
     if width >= 60 {
-        columns[STATE].least = 17;
-        columns[INPUT].least = 20;
+        let state_of = |task: &Task| {
+            let detail = detail_of(state, task).map_or(0, |(detail, _)| columns_of(&[plain(detail)]) + 1);
+            task.status.as_str().len() + detail
+        };
+        fit(&mut columns[STATE], widest(state, state_of), if width >= 110 { 20 } else { 17 });
+        fit(&mut columns[WORKER], widest(state, |task| columns_of(&[plain(worker(state, task))])), 12);
+        fit(&mut columns[TENANT], widest(state, |task| columns_of(&[plain(&task.tenant)])), 12);
+        fit(&mut columns[QUEUE], widest(state, |task| columns_of(&[plain(&task.queue)])), 12);
+        columns[INPUT].least = 28;
     }
     columns
+}
+
+/// The columns that the widest of the loaded rows needs.
+fn widest(state: &State, of: impl Fn(&Task) -> usize) -> usize {
+    state.list.rows.iter().filter_map(Listed::task).map(of).max().unwrap_or(0)
+}
+
+/// Makes a column as wide as what is in it, up to `most`; in steps, so that a count that gets a digit more moves
+/// nothing.
+fn fit(column: &mut Column, needed: usize, most: u16) {
+    let step = 3;
+    let over = cells(needed).saturating_sub(column.least).div_ceil(step) * step;
+    column.least = (column.least + over).min(most);
+    column.best = column.least;
 }
 
 fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
@@ -84,6 +107,7 @@ fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let columns = columns(state, inner.width);
     let places = lay_out(inner.width, &columns);
     table::headings(paint, nth(inner, 0), &columns, &places);
+    newer(paint, state, nth(inner, 0));
     let rows = below(area, 1);
     paint.viewport.list_rows = usize::from(rows.height);
     if state.list.rows.is_empty() {
@@ -100,6 +124,23 @@ fn list(paint: &mut Paint<'_>, state: &State, area: Rect) {
         }
         paint.target(line, Target::Task(listed.id()));
     }
+}
+
+/// Says over the headings how many newer rows there are above the first visible one: rows do not move under the
+/// cursor, so nothing else would tell of them.
+fn newer(paint: &mut Paint<'_>, state: &State, headings: Rect) {
+    let up = paint.glyphs.up;
+    let count = match state.list.hidden_above() {
+        Some(0) => return,
+        Some(count) => format!("{up} {}", figure::thousands(i64::try_from(count).unwrap_or(i64::MAX))),
+        None => up.to_owned(),
+    };
+    let key = state.keymap.label(Action::Top);
+    let text = if headings.width < 25 { count } else { format!("{count} newer ({key})") };
+    let hint = [plain("  "), span(text, Role::Running), plain(" ")];
+    let width = cells(columns_of(&hint)).min(headings.width);
+    paint.wipe(Rect { x: headings.right() - width, width, ..headings });
+    paint.right(headings, &hint);
 }
 
 fn empty(paint: &mut Paint<'_>, state: &State, area: Rect) {

@@ -97,7 +97,8 @@ fn instances(paint: &mut Paint<'_>, state: &State, area: Rect) {
 }
 
 fn row(paint: &Paint<'_>, state: &State, read: &Read<Vec<Instance>>, instance: &Instance) -> Vec<Cell> {
-    let own = state.local.as_ref().is_some_and(|local| local.value.instance == instance.id);
+    let here = state.local.as_ref().filter(|local| local.value.instance == instance.id);
+    let own = here.is_some();
     let alive = instance.state.is_alive();
     let left = instance.lease_left_s - state.since(read.arrived).as_secs_f64();
     let past = alive && left <= 0.0;
@@ -118,7 +119,11 @@ fn row(paint: &Paint<'_>, state: &State, read: &Read<Vec<Instance>>, instance: &
     } else {
         since(seconds(left))
     };
-    let (busy, slots) = (whole(instance.running), usize::try_from(instance.slots).unwrap_or(0));
+    // This process knows its slots now; its row in the database is as old as its latest heartbeat.
+    let (busy, slots) = match here {
+        Some(local) => (local.value.running.len(), local.value.slots),
+        None => (whole(instance.running), usize::try_from(instance.slots).unwrap_or(0)),
+    };
     let slots_text = format!("{} {busy}/{slots}", gauge(busy, slots, paint.glyphs, 4));
     let mut flight = Cell::new(in_flight(instance), role);
     if instance.recovered > 0 {
