@@ -3,17 +3,19 @@
 use std::fmt::Write as _;
 
 use crate::desk::Desk;
-use crate::support::database;
+use crate::support::{database, unique};
 
 /// Runs a command on the terminal and returns what it wrote there.
 fn on_terminal(desk: &mut Desk, command: &str) -> String {
     let mark = desk.terminal.mark();
-    // What is typed is not what is written: so the echo of the line is no answer.
-    desk.run(&format!("echo BE''GIN; {command}; echo EN''D"));
-    desk.terminal.wait_for("the command's end", |screen| screen.lines().any(|line| line == "END"));
+    // What is typed is not what is written, so the echo of the line is no answer; nor is what stood there before.
+    let number = unique();
+    desk.run(&format!("echo BE''GIN{number}; {command}; echo EN''D{number}"));
+    let [begin, end] = [format!("BEGIN{number}\r\n"), format!("END{number}\r\n")];
+    desk.terminal.wait_for("the command's end", |screen| screen.lines().any(|line| line == end.trim_end()));
     let sent = String::from_utf8(desk.terminal.bytes_since(mark)).expect("UTF-8");
-    let (_, rest) = sent.split_once("BEGIN\r\n").expect("it began");
-    rest.split_once("END\r\n").expect("it ended").0.to_owned()
+    let (_, rest) = sent.split_once(&begin).expect("it began");
+    rest.split_once(&end).expect("it ended").0.to_owned()
 }
 
 fn piped(desk: &Desk, arguments: &[&str]) -> String {

@@ -161,14 +161,16 @@ fn destroying_asks_and_only_a_yes_is_a_yes() {
     let folder = Folder::new();
     folder.command(&["submit", "kept"]);
     let mut desk = folder.desk();
+    // The cursor waits behind it: what stands above may be older.
+    let asked = |screen: &str| screen.trim_end().ends_with("This cannot be undone. [y/N]");
     desk.run("taskdeck private destroy");
-    desk.terminal.wait_text("This cannot be undone. [y/N]");
+    desk.terminal.wait_for("the question", asked);
     desk.terminal.keys("no\r");
     desk.terminal.wait_text("nothing was removed");
     desk.back_in_shell();
     assert_eq!(folder.command(&["private", "status"])["state"], "stopped");
     desk.run("taskdeck private destroy");
-    desk.terminal.wait_text("This cannot be undone. [y/N]");
+    desk.terminal.wait_for("the question", asked);
     desk.terminal.keys("y\r");
     desk.terminal.wait_text(" is removed");
     assert_eq!(desk.back_in_shell(), 0);
