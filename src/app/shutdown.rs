@@ -341,7 +341,7 @@ pub fn said(state: &State) -> Option<Said> {
         running,
         unanswered,
         next,
-        left_behind: next.map(|_| format!("Tasks left behind stay RUNNING until {lease}, then run again.")),
+        left_behind: next.map(|_| format!("Tasks left behind stay RUNNING until {lease}; then they run again, or are CANCELED if that was asked.")),
     })
 }
 

@@ -185,7 +185,7 @@ fn workers(layers: &Layers) -> Result<WorkerSettings, ConfigError> {
         slots: layers.read(Key::Workers, |text| whole(text, 0, 10_000))?.unwrap_or_else(cores),
         batch: layers.require(Key::Batch, |text| whole(text, 1, 10_000))?,
         poll: layers.require(Key::Poll, at_least_one_ms)?,
-        lease: layers.require(Key::Lease, at_least_one_ms)?,
+        lease: layers.require(Key::Lease, a_lease)?,
         grace: layers.require(Key::Grace, duration::parse)?,
         analyser,
         task_timeout,
@@ -247,6 +247,15 @@ fn switch(text: &str) -> Result<bool, String> {
         "false" | "no" | "off" | "0" => Ok(false),
         _ => Err(format!("`{}` is neither true nor false", visible(text))),
     }
+}
+
+/// A lease is renewed several times while it lasts; below a second a busy machine would lose it for no reason.
+fn a_lease(text: &str) -> Result<Duration, String> {
+    let duration = duration::parse(text)?;
+    if duration < Duration::from_secs(1) {
+        return Err(format!("`{}` is too short for a lease; give 1s or more", visible(text)));
+    }
+    Ok(duration)
 }
 
 fn at_least_one_ms(text: &str) -> Result<Duration, String> {

@@ -122,7 +122,8 @@ fn tell_left(left: &[TaskId], session: &Session) {
     if !left.is_empty() {
         let ids: Vec<String> = left.iter().map(ToString::to_string).collect();
         say(&format!(
-            "taskdeck: left RUNNING on {} until the lease of this process passes, then they run again: {}",
+            "taskdeck: left RUNNING on {} until the lease of this process passes; then they run again, or are CANCELED if \
+             that was asked: {}",
             session.database_short,
             ids.join(", ")
         ));

@@ -8,6 +8,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,9 @@ use ratatui::Terminal;
 use ratatui::backend::{Backend, ClearType, CrosstermBackend};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Position;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::domain::text::width;
 
 /// Whether the screen is ours: a panic elsewhere must then not write on it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -27,7 +31,11 @@ thread_local! {
 
 /// The terminal while the console has it; dropping it gives it back.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<Frames>>,
+    /// Never dropped: ratatui's own drop shows the cursor and, where the terminal is gone, prints that it could not; that
+    /// panics, and the panic's report panics again. What it would do [`restore`] has done.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Frames>>>,
+    /// Whether the last frame had signs that terminals may draw narrower or wider than they are measured.
+    unsteady: bool,
 }
 
 impl Screen {
@@ -43,16 +51,29 @@ impl Screen {
         let terminal = Terminal::new(backend).inspect_err(|_| {
             restore();
         })?;
-        Ok(Self { terminal })
+        Ok(Self { terminal: ManuallyDrop::new(terminal), unsteady: false })
     }
 
-    /// Draws one frame as one synchronized write; unchanged cells are not sent.
+    /// Draws one frame as one synchronized write; unchanged cells are not sent, but around unsteady signs: a terminal that
+    /// gives one of them another width than it is measured would keep a piece of what stood there.
     pub(super) fn draw(&mut self, paint: impl FnOnce(&mut Buffer) -> Option<Position>) -> io::Result<()> {
+        self.terminal.autoresize()?;
+        let mut picture = Buffer::empty(self.terminal.get_frame().area());
+        let cursor = paint(&mut picture);
+        let unsteady = picture.content().iter().any(|cell| is_unsteady(cell.symbol()));
         queue(self.terminal.backend_mut(), terminal::BeginSynchronizedUpdate)?;
+        if unsteady || std::mem::replace(&mut self.unsteady, unsteady) {
+            self.unsteady = unsteady;
+            self.forget()?;
+        }
         let drawn = self
             .terminal
             .draw(|frame| {
-                if let Some(at) = paint(frame.buffer_mut()) {
+                // A terminal that was resized just now gets its picture with the next frame.
+                if frame.area() == picture.area {
+                    *frame.buffer_mut() = picture;
+                }
+                if let Some(at) = cursor {
                     frame.set_cursor_position(at);
                 }
             })
@@ -98,6 +119,12 @@ impl Screen {
         terminal::disable_raw_mode()?;
         self.back()
     }
+}
+
+/// Whether terminals disagree about the columns of `symbol`: several characters that are measured as more than one column
+/// (flags, sound marks, vowels that stand beside their letter).
+fn is_unsteady(symbol: &str) -> bool {
+    symbol.chars().nth(1).is_some() && width(symbol) > 1
 }
 
 impl Drop for Screen {
@@ -182,13 +209,21 @@ pub fn install_panic_hook(record: impl Fn(String) + Send + Sync + 'static) {
     std::panic::set_hook(Box::new(move |info| {
         if DRAWS.get() {
             restore();
-            before(info);
+            // Reporting to a terminal that is gone would panic within the panic, which ends the process on the spot.
+            if is_there(io::stderr()) { before(info) } else { record(describe(info)) }
         } else if TAKEN.load(Ordering::SeqCst) {
             record(describe(info));
         } else {
             before(info);
         }
     }));
+}
+
+/// Whether something can still be written there, as far as the system knows.
+fn is_there(stream: impl AsFd) -> bool {
+    let mut asked = [PollFd::new(&stream, PollFlags::OUT)];
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    poll(&mut asked, Some(&Timespec::default())).is_ok() && !asked[0].revents().intersects(gone)
 }
 
 fn describe(info: &PanicHookInfo<'_>) -> String {
@@ -210,6 +245,16 @@ pub(super) fn said(payload: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unsteady_signs_are_those_of_several_characters_and_columns() {
+        for symbol in ["\u{e01}\u{e33}", "\u{1f1e9}\u{1f1ea}", "\u{1100}\u{1100}"] {
+            assert!(is_unsteady(symbol), "{symbol}");
+        }
+        for symbol in ["a", "\u{8bed}", "e\u{301}", " "] {
+            assert!(!is_unsteady(symbol), "{symbol}");
+        }
+    }
 
     #[test]
     fn restoring_what_was_not_taken_does_nothing() {

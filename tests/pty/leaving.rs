@@ -78,7 +78,7 @@ fn ctrl_c_asks_then_cancels_then_leaves_and_says_what_stays_running() {
     let said = format!("left RUNNING on 127.0.0.1:{}", desk.port());
     let screen = desk.terminal.screen().replace('\n', "");
     assert!(screen.contains(&said), "{screen}");
-    assert!(screen.contains(&format!("then they run again: {}, {}", ids[0], ids[1])), "{screen}");
+    assert!(screen.contains(&format!("was asked: {}, {}", ids[0], ids[1])), "{screen}");
     for id in ids {
         assert!(desk.row(id).starts_with("RUNNING|t|"), "{}", desk.row(id));
     }

@@ -75,6 +75,20 @@ fn a_terminal_that_closes_ends_it_after_its_work_and_without_spinning() {
     assert!(used * 4 < wall, "{used:?} of processor time in {wall:?}");
 }
 
+/// After `exec` there is no shell in between, so that how the program ended is seen: by itself, not by a signal of its
+/// own making (its report of a terminal that is gone must not go to that terminal).
+#[test]
+fn a_console_whose_terminal_is_closed_ends_in_good_order() {
+    for workers in [0, 2] {
+        let mut desk = Desk::open(&empty_database());
+        desk.run(&format!("exec taskdeck --operator alice --workers {workers}"));
+        desk.wait_drawn();
+        desk.terminal.hang_up();
+        assert_eq!(desk.terminal.wait_end(), Ok(0), "with {workers} workers");
+        assert_eq!(desk.psql("SELECT state FROM taskdeck.instances"), "stopped");
+    }
+}
+
 /// The time on processors; none once the process is gone.
 fn process_time(process: Process) -> Duration {
     if process.is_gone() { Duration::ZERO } else { process.processor_time() }

@@ -164,6 +164,19 @@ impl Terminal {
         self.master.as_ref().expect("the terminal is open").resize(size).expect("resize");
     }
 
+    /// Waits until the terminal's first process has ended; returns its exit code, or the signal's name where one ended
+    /// it. After `exec` that process is the program itself.
+    pub fn wait_end(&mut self) -> Result<u32, String> {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return status.signal().map_or(Ok(status.exit_code()), |signal| Err(signal.to_owned()));
+            }
+            assert!(started.elapsed() < PATIENCE, "it outlived its terminal");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Closes the terminal as a line that is cut does. What the closing itself lets the program draw is the last
     /// that is read.
     pub fn hang_up(&mut self) {

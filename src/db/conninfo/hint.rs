@@ -54,6 +54,13 @@ impl ConnInfo {
                 "the server answers, but has no such database: `createdb {name}`, or name another"
             ));
         }
+        let says = error.as_db_error().map_or("", |db| db.message());
+        if *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION && says.contains("does not exist") {
+            let user = self.user();
+            return Some(format!(
+                "the server answers, but has no role {user:?}: name another in the address or PGUSER"
+            ));
+        }
         if *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION {
             let tls = match self.ssl() {
                 SslMode::Disable => "pg_hba.conf may ask for TLS: try sslmode=require",
