@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use taskdeck::db::sql::RECOVER;
-use taskdeck::db::{Claimed, Db, Recovered, Renewal};
+use taskdeck::db::{Claimed, Db, Limits, Recovered, Renewal};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::outcome::Finished;
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, TextCounts};
@@ -15,7 +15,7 @@ use crate::scene::{
     LONG, beat, claim, decided, finish, history, new_instance, number, outside, request, row, running,
     submit, submit_as, success, text, until_so_many_wait, worker, worker_with,
 };
-use crate::support::database;
+use crate::support::{PATIENCE, database, database_with};
 
 /// Lets `instance` be frozen for longer than its lease.
 async fn freeze(db: &Db, instance: InstanceId) {
@@ -246,7 +246,8 @@ async fn recover_against_finish_has_one_winner() {
 /// The same race with each of the two certainly ahead of the other, and both under way at once.
 #[tokio::test]
 async fn whoever_has_the_row_first_wins_it() {
-    let test = database().await;
+    // Here everybody waits for locks, on purpose.
+    let test = database_with(Limits { statement: PATIENCE, lock: PATIENCE, ..Limits::default() }).await;
     let db = &test.db;
     let (mut holder, watch) = (outside(&test.url).await, outside(&test.url).await);
     for first in ["finish", "recovery", "finish", "recovery"] {

@@ -144,6 +144,8 @@ fn a_killed_console_leaves_a_server_that_the_next_adopts() {
 
     let mut next = folder.desk();
     next.start("--workers 1 --lease 2s");
+    // A private server that holds no task yet is offered samples by whoever comes.
+    next.begin_empty();
     next.terminal.wait_text("There are no tasks yet");
     assert_eq!(folder.server().pid, server.pid, "adopted, not started again");
     folder.command(&["submit", "after the adoption"]);
