@@ -68,7 +68,7 @@ fn yes_no(paint: &mut Paint<'_>, state: &State, title: &str, text: &str, acts: [
 }
 
 fn first_start(paint: &mut Paint<'_>, state: &State, area: Rect) {
-    let text = "The tables were made just now and hold no task yet. A few sample texts show what the console does; they stay as ordinary tasks.";
+    let text = "This database holds no task yet. A few sample texts show what the console does; they stay as ordinary tasks.";
     yes_no(paint, state, "A new database", text, ["submit the samples", "begin empty"], area);
 }
 
