@@ -1,12 +1,13 @@
 //! Counts per state, rates, and what has waited longest: in one look. The work grows with what waits and runs, not
 //! with what is finished.
 
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::Db;
 use super::error::DbError;
+use super::pool::Param;
 use super::row::{get, status};
-use super::sql::{OLDEST_DUE, OVERVIEW, TALLIES, TALLIES_LIVE, TALLY_ESTIMATE};
+use super::sql::{OLDEST_DUE, OVERVIEW, Statement, TALLIES, TALLIES_LIVE, TALLY_ESTIMATE, TOTAL_ESTIMATE};
 use crate::domain::observed::{OldestDue, Overview, Tallies, Tally};
 use crate::domain::{Status, TaskId};
 
@@ -64,23 +65,22 @@ impl Db {
             let status = status(row, "status", "a count")?;
             let count: i64 = get(row, "rows", "a count")?;
             let tally = if status.is_final() && count > COUNTED_UP_TO {
-                Tally { count: self.estimate(status, tenant).await?.max(count), estimated: true }
+                let asked = [(&status.as_str() as &(dyn ToSql + Sync), Type::TEXT), (&tenant, Type::TEXT)];
+                Tally { count: self.estimate(TALLY_ESTIMATE, &asked).await?.max(count), estimated: true }
             } else {
                 Tally { count, estimated: false }
             };
             tallies.set(status, tally);
         }
-        let succeeded = self.estimate(Status::Succeeded, tenant).await?;
-        tallies.set(Status::Succeeded, Tally { count: succeeded, estimated: true });
+        // All there are, less those that are known: the rest have succeeded.
+        let all = self.estimate(TOTAL_ESTIMATE, &[(&tenant, Type::TEXT)]).await?;
+        let others: i64 = Status::ALL.into_iter().map(|status| tallies.of(status).count).sum();
+        tallies.set(Status::Succeeded, Tally { count: (all - others).max(0), estimated: true });
         Ok(tallies)
     }
 
-    async fn estimate(&self, status: Status, tenant: Option<&str>) -> Result<i64, DbError> {
-        let rows = self
-            .inner
-            .operator
-            .query(TALLY_ESTIMATE, &[(&status.as_str(), Type::TEXT), (&tenant, Type::TEXT)])
-            .await?;
+    async fn estimate(&self, statement: Statement, params: &[Param<'_>]) -> Result<i64, DbError> {
+        let rows = self.inner.operator.query(statement, params).await?;
         let plan: Option<serde_json::Value> = rows.first().and_then(|row| row.try_get(0).ok());
         let estimate = plan.as_ref().and_then(|plan| plan.pointer("/0/Plan/Plan Rows")?.as_f64());
         estimate.map(|rows| format!("{rows:.0}").parse().unwrap_or(i64::MAX)).ok_or_else(|| DbError::BadRow {

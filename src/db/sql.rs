@@ -80,6 +80,8 @@ statements! {
     TALLIES_LIVE = Read "tallies_live";
     /// See `tally_estimate.sql`.
     TALLY_ESTIMATE = Read "tally_estimate";
+    /// See `total_estimate.sql`.
+    TOTAL_ESTIMATE = Read "total_estimate";
     /// See `overview.sql`.
     OVERVIEW = Read "overview";
     /// See `oldest_due.sql`.
