@@ -75,7 +75,7 @@ async fn one_of_two_processes_wins() {
     let test = database().await;
     let client = outside(&test.url).await;
     let mut ids = Vec::new();
-    for _ in 0..10 {
+    for _ in 0..30 {
         ids.push(submit(&test.db, "a race of processes").await.id.0);
     }
     let told = "CREATE TABLE told (task bigint, won boolean, status text, claim_no bigint, claimed_by uuid)";
