@@ -4,7 +4,6 @@
 mod support;
 
 #[path = "../support/proxy.rs"]
-#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
 mod claims;
@@ -14,6 +13,7 @@ mod drops;
 mod finishes;
 mod leases;
 mod lists;
+mod lost;
 mod overview;
 mod pooler;
 mod scene;
