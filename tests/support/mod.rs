@@ -84,7 +84,8 @@ impl Server {
         self.tell("immediate");
     }
 
-    /// Stops it in good order, ending every session.
+    /// Stops it in good order, ending every session. It waits for that: a runtime of one thread that is held up here
+    /// while a connection of its own is on its way keeps the server waiting for that one's first word, a whole minute.
     pub fn stop(&mut self) {
         self.tell("fast");
     }
