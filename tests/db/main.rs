@@ -4,6 +4,7 @@
 mod support;
 
 #[path = "../support/proxy.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
 mod claims;

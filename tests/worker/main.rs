@@ -4,8 +4,13 @@
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
+#[path = "../support/proxy.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod proxy;
+
 mod cancels;
 mod commands;
+mod failover;
 mod leases;
 mod outages;
 mod races;
@@ -13,3 +18,4 @@ mod rig;
 mod runs;
 mod shutdowns;
 mod signals;
+mod storm;
