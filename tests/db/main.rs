@@ -1,6 +1,7 @@
 //! The db floor against a real server.
 
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
 #[path = "../support/proxy.rs"]
@@ -12,6 +13,7 @@ mod connections;
 mod decisions;
 mod drops;
 mod finishes;
+mod hosts;
 mod leases;
 mod lists;
 mod lost;
