@@ -12,6 +12,7 @@ mod commands;
 mod failover;
 mod faults;
 mod leases;
+mod lost;
 mod outages;
 mod races;
 mod rig;
