@@ -19,6 +19,7 @@ mod lists;
 mod lost;
 mod overview;
 mod pooler;
+mod retries;
 mod scene;
 mod statements;
 mod submits;
