@@ -207,6 +207,7 @@ pub(super) fn local(state: InstanceState, running: &[i64]) -> LocalWorkers {
             })
             .collect(),
         buffered: 0,
+        asked_to_stop: None,
         lease_left: Duration::from_secs(27),
         trouble: None,
     }

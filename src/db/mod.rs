@@ -23,6 +23,7 @@ pub mod private;
 mod resolve;
 mod row;
 pub mod sql;
+mod stop;
 mod submit;
 mod tasks;
 
@@ -33,7 +34,7 @@ pub use claim::{ClaimRequest, Claimed};
 pub use connect::Access;
 pub use error::{DbError, Retry, Trouble};
 pub use finish::{Finish, FinishEnd};
-pub use instances::{Heartbeat, NewInstance, Recovered, Renewal};
+pub use instances::{Heartbeat, NewInstance, Recovered, Renewal, SignedOff};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
 pub use pool::{Limits, Param, Pool, Session};

@@ -19,6 +19,6 @@ pub use counts::TextCounts;
 pub use decision::{Decision, DecisionKind, Seen};
 pub use event::{Event, LastChange};
 pub use input::{Name, NewTask, Refusal};
-pub use instance::{Instance, InstanceId, InstanceState};
+pub use instance::{Instance, InstanceId, InstanceState, StopMode, StopRequest};
 pub use status::Status;
 pub use task::{OperationId, Task, TaskId};

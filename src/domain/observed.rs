@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{InstanceId, InstanceState, Status, Task, TaskId};
+use super::{InstanceId, InstanceState, Status, StopRequest, Task, TaskId};
 
 /// Which tasks a list shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -251,6 +251,8 @@ pub struct LocalWorkers {
     pub running: Vec<SlotRun>,
     /// Claimed tasks that wait for a slot here.
     pub buffered: usize,
+    /// What somebody asked of it.
+    pub asked_to_stop: Option<StopRequest>,
     /// Time until its lease passes, by its own monotonic clock; zero once it may have passed.
     pub lease_left: Duration,
     /// Why it cannot work now, where it cannot: the latest failure of claim or heartbeat.

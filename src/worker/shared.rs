@@ -16,7 +16,7 @@ use super::rates::Rates;
 use super::trouble::Troubles;
 use crate::db::{Db, DbError};
 use crate::domain::observed::LocalWorkers;
-use crate::domain::{InstanceId, InstanceState};
+use crate::domain::{InstanceId, InstanceState, StopMode, StopRequest};
 
 /// How far the worker is on its way out. It only ever moves on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +119,8 @@ pub(super) struct Core {
     pub(super) over: Latch,
     /// What the listening connection hears.
     pub(super) heard: watch::Sender<Heard>,
+    /// What somebody asked of the present instance.
+    asked_to_stop: Mutex<Option<StopRequest>>,
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     troubles: Mutex<Troubles>,
@@ -134,6 +136,7 @@ impl Core {
             slots: config.workers,
             running: Vec::new(),
             buffered: 0,
+            asked_to_stop: None,
             lease_left: Duration::ZERO,
             trouble: None,
         };
@@ -141,6 +144,7 @@ impl Core {
             ledger: Mutex::new(Ledger::new(life.instance, config.workers)),
             rates: Mutex::new(Rates::new(Instant::now())),
             troubles: Mutex::default(),
+            asked_to_stop: Mutex::default(),
             bells: Bells::default(),
             phase: watch::Sender::new(Phase::Open),
             life: watch::Sender::new(life),
@@ -184,6 +188,25 @@ impl Core {
         }
     }
 
+    /// What somebody asked of the present instance.
+    pub(super) fn asked_to_stop(&self) -> Option<StopRequest> {
+        lock(&self.asked_to_stop).clone()
+    }
+
+    /// Does what somebody asked; every heartbeat repeats it, and only the first time does anything.
+    pub(super) fn obey(&self, stop: StopRequest) {
+        let known = lock(&self.asked_to_stop).replace(stop.clone());
+        if known.as_ref() == Some(&stop) {
+            return;
+        }
+        let StopRequest { mode, by, reason, .. } = stop;
+        self.events.tell(|| WorkerEvent::AskedToStop { mode, by, reason });
+        self.advance(match mode {
+            StopMode::Drain => Phase::Draining,
+            StopMode::Cancel => Phase::Canceling,
+        });
+    }
+
     /// Moves on to `phase`, never back. Returns whether that changed anything.
     pub(super) fn advance(&self, phase: Phase) -> bool {
         let changed = self.phase.send_if_modified(|current| {
@@ -213,6 +236,7 @@ impl Core {
             cancel.request();
         }
         *self.rates() = Rates::new(Instant::now());
+        *lock(&self.asked_to_stop) = None;
         self.life.send_replace(next);
         self.events.tell(|| WorkerEvent::LeaseLost { instance: before, reason, discarded: loss.discarded });
         self.bells.settled.notify_one();

@@ -175,6 +175,7 @@ pub(crate) fn local() -> LocalWorkers {
             SlotRun { cancel_requested: true, ..run(4, 48_230, 71, "command pid 5140") },
         ],
         buffered: 2,
+        asked_to_stop: None,
         lease_left: Duration::from_secs(27),
         trouble: None,
     }
@@ -278,6 +279,9 @@ pub(crate) fn instances() -> Vec<Instance> {
         failed_per_min: 0.4,
         claims_per_s: 12.0,
         recovered: 0,
+        recovered_tasks: Vec::new(),
+        stop_version: 0,
+        stop: None,
         in_flight: vec![flight(48_217, false), flight(48_222, false), flight(48_230, true)],
         running: 3,
         of_other_tenants: 0,
