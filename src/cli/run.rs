@@ -15,7 +15,8 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, host, open};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, instances, json, list, manual, migrate, private, show, status, submit,
+    config_command, decide, doctor, instances, json, list, manual, migrate, private, show, status, stop,
+    submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;
@@ -89,6 +90,7 @@ async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
         Command::Requeue(args) => decide::run(call, DecisionKind::Requeue, args).await,
         Command::Status => status::run(call).await,
         Command::Instances => instances::run(call).await,
+        Command::Stop(args) => stop::run(call, args).await,
         Command::Doctor => doctor::run(call).await,
         Command::Migrate => migrate::run(call).await,
         Command::Private { command } => private::run(call, *command).await,

@@ -55,6 +55,11 @@ impl InstanceState {
         }
     }
 
+    /// Whether it claims or runs tasks, so that it can be asked to stop.
+    pub const fn runs_tasks(self) -> bool {
+        matches!(self, Self::Working | Self::Draining | Self::Canceling)
+    }
+
     /// Whether the process said that it still runs.
     pub const fn is_alive(self) -> bool {
         !matches!(self, Self::Stopped | Self::Lost)

@@ -19,5 +19,6 @@ mod lost_answers;
 mod private;
 mod runner;
 mod status;
+mod stop;
 mod submit;
 mod workers;

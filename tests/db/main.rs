@@ -12,6 +12,7 @@ mod connections;
 mod decisions;
 mod drops;
 mod finishes;
+mod fleet;
 mod leases;
 mod lists;
 mod overview;

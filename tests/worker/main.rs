@@ -13,3 +13,4 @@ mod rig;
 mod runs;
 mod shutdowns;
 mod signals;
+mod stops;
