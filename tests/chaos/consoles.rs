@@ -104,7 +104,7 @@ fn open(url: &str, home: &str, tenant: &str) -> Option<Terminal> {
     let variables = [("TASKDECK_DATABASE_URL", url), ("HOME", home)];
     let mut terminal = Terminal::open(120, 40, &variables);
     // In the shell's place, so that the process to kill is known.
-    terminal.line(&format!("exec {PROGRAM} --workers 0 --tenant {tenant} --operator {tenant}"));
+    terminal.line(&format!("exec {PROGRAM} --workers 0 --lease 2s --tenant {tenant} --operator {tenant}"));
     let modes = terminal.modes_of();
     let drawn = comes(&terminal, |screen| modes().0 && screen.contains("link ok"));
     if !drawn {

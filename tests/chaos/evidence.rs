@@ -9,7 +9,7 @@ use crate::journal::{Decide, Submit};
 use crate::plan::Micros;
 use crate::stage::{Row, Stage};
 
-/// The seven states, and a word that is none.
+/// The seven states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
     Submitted,

@@ -67,13 +67,16 @@ async fn nothing_is_lost_or_done_twice_whatever_breaks() {
     doomed.spawn(submits::doomed(Arc::clone(&stage)));
     doomed.spawn(decisions::doomed(Arc::clone(&stage)));
     broken_for_a_while(&stage, &fleet, &speed).await;
+    stage.note("the last fault is over", "");
     let patience = PATIENCE * 3;
     let mut ended = everything_ends(&stage, &fleet, patience).await;
     while let Some(done) = doomed.join_next().await {
         done.expect("the run itself does not fail");
     }
     ended &= everything_ends(&stage, &fleet, patience).await;
+    stage.note("every task is final", "");
     all_go(&stage, &fleet).await;
+    stage.note("every process has ended", "");
 
     let evidence = Evidence::read(&stage, &fleet, &ledger).await;
     let mut findings = audit(&evidence);

@@ -56,7 +56,7 @@ pub(crate) async fn submit(stage: Arc<Stage>, name: &'static str, route: Route) 
                 );
             }
             Act::Lines => {
-                let texts: Vec<String> = (0..dice.usize(2..12)).map(|_| errand(&mut dice)).collect();
+                let texts: Vec<String> = (0..dice.usize(5..30)).map(|_| errand(&mut dice)).collect();
                 lines(&stage, &url, &key, &texts, "default", fate).await;
             }
             Act::Counting => {

@@ -112,6 +112,9 @@ fn allowed(step: &Step, old: &Side, new: &Side, event: Option<&Event>) -> Result
     if new.version != old.version + 1 {
         return refuse("I8", "a step that is not one version");
     }
+    if new.claim_no != old.claim_no && (old.state, new.state) != (Queued, Running) {
+        return refuse("I1", "a claim of what was not there to be claimed");
+    }
     let acts: &[&str] = match (old.state, new.state) {
         (Submitted, Queued) => &["approve"],
         (Submitted, Rejected) => &["reject"],
@@ -138,9 +141,6 @@ fn allowed(step: &Step, old: &Side, new: &Side, event: Option<&Event>) -> Result
     }
     if (old.state, new.state) == (Queued, Running) {
         return claim(step, old, new);
-    }
-    if new.claim_no != old.claim_no {
-        return refuse("I1", "a claim number that moved without a claim");
     }
     if old.state == Running
         && new.state == Running
