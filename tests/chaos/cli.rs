@@ -10,7 +10,7 @@ use crate::journal::Told;
 use crate::stage::{PROGRAM, Stage};
 
 /// The most time that a call may take: it pursues an unknown outcome for 30 s, and this machine may be busy.
-const ENDS_WITHIN: Duration = Duration::from_secs(120);
+const ENDS_WITHIN: Duration = Duration::from_mins(2);
 
 /// What becomes of a call.
 #[derive(Debug, Clone, Copy)]
@@ -60,17 +60,13 @@ pub(crate) async fn call(stage: &Stage, url: &str, arguments: &[&str], fate: Fat
         Fate::KilledAfter(limit) => (limit, Told::Killed),
     };
     // The call that is dropped is killed with it.
-    match tokio::time::timeout(limit, output).await {
-        Ok(output) => {
-            let output = output.expect("wait for the program");
-            let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-            Told::Exit { code: output.status.code().unwrap_or(-1), document }
-        }
-        Err(_) => {
-            if cut_short == Told::Killed {
-                stage.note("kill -9 of a command", arguments.join(" ").chars().take(80).collect::<String>());
-            }
-            cut_short
-        }
+    if let Ok(output) = tokio::time::timeout(limit, output).await {
+        let output = output.expect("wait for the program");
+        let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        return Told::Exit { code: output.status.code().unwrap_or(-1), document };
     }
+    if cut_short == Told::Killed {
+        stage.note("kill -9 of a command", arguments.join(" ").chars().take(80).collect::<String>());
+    }
+    cut_short
 }

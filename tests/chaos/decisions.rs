@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cli::{Fate, call};
-use crate::journal::{Decide, Told};
+use crate::journal::Decide;
 use crate::plan::{Deck, millis, now};
 use crate::proxy::{Cut, Proxy};
-use crate::stage::{Route, Stage};
+use crate::stage::{Route, Stage, url_by};
 use crate::submits::held;
 use crate::texts::text;
 
@@ -69,13 +69,13 @@ pub(crate) async fn decide(stage: Arc<Stage>, name: &'static str, route: Route) 
             }
             (_, []) => {}
             (Act::One, [row, ..]) => {
-                drop(ask(&stage, &url, verb, &named(std::slice::from_ref(row)), fate).await)
+                ask(&stage, &url, verb, &named(std::slice::from_ref(row)), fate).await;
             }
             (Act::Stale, [row, ..]) => {
                 let version = row.version - dice.i64(1..3);
                 ask(&stage, &url, verb, &[(row.id, Some(version.max(0)))], fate).await;
             }
-            (Act::Unseen, [row, ..]) => drop(ask(&stage, &url, verb, &[(row.id, None)], fate).await),
+            (Act::Unseen, [row, ..]) => ask(&stage, &url, verb, &[(row.id, None)], fate).await,
             (Act::Several, rows) => {
                 let count = rows.len().min(dice.usize(2..5));
                 ask(&stage, &url, verb, &named(&rows[..count]), fate).await;
@@ -120,7 +120,7 @@ async fn look(stage: &Stage, dice: &mut fastrand::Rng, status: &str) -> Vec<Seen
 }
 
 /// Asks for a decision and writes down what was said.
-async fn ask(stage: &Stage, url: &str, verb: &'static str, rows: &[(i64, Option<i64>)], fate: Fate) -> Told {
+async fn ask(stage: &Stage, url: &str, verb: &'static str, rows: &[(i64, Option<i64>)], fate: Fate) {
     let operator = operator();
     let at = now();
     let named: Vec<String> = rows
@@ -130,8 +130,7 @@ async fn ask(stage: &Stage, url: &str, verb: &'static str, rows: &[(i64, Option<
     let mut arguments = vec![verb, "--operator", &operator, "--reason", verb];
     arguments.extend(named.iter().map(String::as_str));
     let told = call(stage, url, &arguments, fate).await;
-    stage.journal.decided(Decide { at, operator, verb, rows: rows.to_vec(), told: told.clone() });
-    told
+    stage.journal.decided(Decide { at, operator, verb, rows: rows.to_vec(), told });
 }
 
 /// Lets every task run that is still held, once nothing is broken any more.
@@ -151,5 +150,5 @@ pub(crate) async fn doomed(stage: Arc<Stage>) {
     let id = held(&stage, &text(&mut dice, "is held"), "default").await;
     let proxy = Proxy::start(stage.port()).await;
     proxy.cut(Cut::Last, "judged AS MATERIALIZED");
-    ask(&stage, &stage.url_by(proxy.port()), "approve", &[(id, Some(0))], Fate::Lives).await;
+    ask(&stage, &url_by(proxy.port()), "approve", &[(id, Some(0))], Fate::Lives).await;
 }

@@ -81,15 +81,10 @@ impl Stage {
 
     /// The database's address.
     pub(crate) fn url(&self, route: Route) -> String {
-        self.url_by(match route {
+        url_by(match route {
             Route::Direct => self.port,
             Route::Proxied => self.proxy.port(),
         })
-    }
-
-    /// The database's address by a port of one's own.
-    pub(crate) fn url_by(&self, port: u16) -> String {
-        format!("postgresql://tester@127.0.0.1:{port}/chaos?sslmode=disable")
     }
 
     /// The server's own port.
@@ -187,6 +182,11 @@ impl Stage {
     pub(crate) async fn number(&self, sql: &str) -> i64 {
         self.rows_at_last(sql).await.first().map_or(0, |row| row.number(0))
     }
+}
+
+/// The database's address by a port of one's own.
+pub(crate) fn url_by(port: u16) -> String {
+    format!("postgresql://tester@127.0.0.1:{port}/chaos?sslmode=disable")
 }
 
 /// A row as text.

@@ -7,7 +7,7 @@ use crate::cli::{Fate, call};
 use crate::journal::{Kind, Submit, Told};
 use crate::plan::{Deck, millis, now};
 use crate::proxy::{Cut, Proxy};
-use crate::stage::{Route, Stage};
+use crate::stage::{Route, Stage, url_by};
 use crate::texts::{errand, text};
 
 /// The most waiting tasks for the meter: enough to be never without, few enough to come to an end.
@@ -126,7 +126,7 @@ pub(crate) async fn doomed(stage: Arc<Stage>) {
     let mut dice = stage.plan.dice("doomed submit");
     let text = text(&mut dice, "is doomed");
     proxy.cut(Cut::Last, "is doomed");
-    send(&stage, &stage.url_by(proxy.port()), &text, "doomed", Fate::Lives).await;
+    send(&stage, &url_by(proxy.port()), &text, "doomed", Fate::Lives).await;
     loop {
         let told = send(&stage, &stage.url(Route::Direct), &text, "doomed", Fate::Lives).await;
         if told.code() != Some(5) {

@@ -24,7 +24,7 @@ pub(super) fn check(id: i64, history: &History, findings: &mut Findings) {
         match claimed(&history.steps, *claim_no) {
             None => findings.add("I1", id, format!("claim {claim_no} ran and was never won")),
             Some(at) if at > run.start => {
-                findings.add("I1", id, format!("claim {claim_no} ran before it was won"))
+                findings.add("I1", id, format!("claim {claim_no} ran before it was won"));
             }
             Some(_) => {}
         }

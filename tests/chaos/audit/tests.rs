@@ -262,7 +262,7 @@ fn a_run_that_begins_too_early_is_found() {
         lines.iter_mut().filter(|line| line.claim_no == 2).for_each(|line| line.at -= 180);
     });
     breaks("I4", |evidence| {
-        history(evidence, 1).lines.retain(|line| line.what != What::End || line.claim_no == 1)
+        history(evidence, 1).lines.retain(|line| line.what != What::End || line.claim_no == 1);
     });
     breaks("I4", |evidence| {
         // Its own worker committed what had not ended yet.
