@@ -1,6 +1,7 @@
 //! The db floor against a real server.
 
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
 #[path = "../support/proxy.rs"]
