@@ -101,6 +101,12 @@ impl DbError {
         self.trouble().is_some_and(|trouble| trouble.retry == Retry::Whole)
     }
 
+    /// Whether the server has no connection left to give.
+    pub(super) fn is_full(&self) -> bool {
+        self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())
+            == Some(SqlState::TOO_MANY_CONNECTIONS.code())
+    }
+
     /// Not sent: what is said in `message`.
     pub(crate) fn not_sent(message: impl Into<String>) -> Self {
         Self::Unavailable(Trouble::new(message))

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 use tokio_postgres::{AsyncMessage, Client};
 
 use super::Db;
@@ -54,12 +54,18 @@ impl Db {
                 "a pooler in transaction mode delivers no notifications: polling instead",
             ));
         }
-        let opened = timeout(limits.acquire, connector.open()).await;
-        let (client, connection) = match opened {
-            Ok(Ok(opened)) => opened,
-            Ok(Err(error)) => return Err(connector.explain(&error)),
-            Err(_) => return Err(DbError::not_sent(format!("{} did not answer", connector.host()))),
+        let deadline = tokio::time::Instant::now() + limits.acquire;
+        let silent = || DbError::not_sent(format!("{} did not answer", connector.host()));
+        let gate = connector.gate();
+        let Ok(turn) = timeout_at(deadline, gate.turn()).await else {
+            return Err(gate.latest().unwrap_or_else(silent));
         };
+        let _trial = turn?;
+        let Ok(opened) = timeout_at(deadline, connector.open()).await else {
+            gate.failed(silent());
+            return Err(silent());
+        };
+        let (client, connection) = opened.map_err(|error| connector.explain(&error))?;
         let fleet = self.inner.schema.fleet_channel();
         let listen = format!("LISTEN \"{}\"; LISTEN \"{fleet}\"", self.inner.schema.channel());
         let mut listener = Listener { client, connection, limits, fleet };

@@ -12,6 +12,7 @@ mod connect;
 mod decide;
 mod error;
 mod finish;
+mod gate;
 mod health;
 mod instances;
 mod listen;

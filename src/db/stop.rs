@@ -26,7 +26,9 @@ impl Db {
         let mut seen = stop.instances.clone();
         seen.sort_by_key(|seen| seen.id);
         seen.dedup_by_key(|seen| seen.id);
-        let resolved = resolve(on_unknown, || self.stop_once(stop, &seen)).await?;
+        // An instance whose answer to this cannot be had is there to be looked at, so nothing is read in its place.
+        let no_trace = || async { Ok(None) };
+        let resolved = resolve(on_unknown, || self.stop_once(stop, &seen), no_trace).await?;
         let channel = self.inner.schema.fleet_channel();
         // Whoever misses it reads the request at its next heartbeat, so a failure is nothing but a delay.
         if let Err(error) = self.inner.operator.query(WAKE, &[(&channel, Type::TEXT)]).await {

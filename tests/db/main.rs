@@ -16,6 +16,7 @@ mod finishes;
 mod fleet;
 mod leases;
 mod lists;
+mod lost;
 mod overview;
 mod pooler;
 mod scene;

@@ -6,7 +6,7 @@
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,7 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Starts the server that the arguments name and ends it when standard input ends.
 const KEEPER: &str = r#"
-"$1/initdb" -D "$2/data" -U tester --auth=trust --no-sync --no-instructions --locale=C --encoding=UTF8 >"$2/initdb.log" 2>&1 || {
+[ -d "$2/data" ] || "$1/initdb" -D "$2/data" -U tester --auth=trust --no-sync --no-instructions --locale=C --encoding=UTF8 >"$2/initdb.log" 2>&1 || {
     cat "$2/initdb.log" >&2; rm -rf "$2"; exit 1; }
 run() {
     "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses=127.0.0.1 -p "$3" -c fsync=off -c full_page_writes=off \
@@ -60,7 +60,7 @@ pub enum Commits {
 impl Server {
     /// Makes a cluster and starts it.
     pub fn start() -> Self {
-        Self::start_on(free_port(), Commits::Fast)
+        Self::keep(new_folder(), free_port(), Commits::Fast)
     }
 
     /// Makes a cluster that keeps what it has answered through [`Server::stop_immediately`].
@@ -69,26 +69,51 @@ impl Server {
         // that is being made to this very port could get it, and would then be connected to itself.
         let mut ports = 20_000 + u16::try_from(std::process::id() % 10_000).expect("a small number")..32_000;
         let port = ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok());
-        Self::start_on(port.expect("a free port"), Commits::Kept)
+        Self::keep(new_folder(), port.expect("a free port"), Commits::Kept)
     }
 
-    fn start_on(port: u16, commits: Commits) -> Self {
-        let programs = programs();
-        let folder = PathBuf::from(format!("/tmp/tdt-{}-{}", std::process::id(), unique()));
-        std::fs::create_dir(&folder).expect("make a folder for the test server");
+    /// Starts what is in `folder`, a cluster of its own where there is none.
+    fn keep(folder: PathBuf, port: u16, commits: Commits) -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", KEEPER, "keeper"]).arg(&programs).arg(&folder).arg(port.to_string());
+        command.args(["-c", KEEPER, "keeper"]).arg(programs()).arg(&folder).arg(port.to_string());
         command.arg(if commits == Commits::Kept { "on" } else { "off" });
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
         if let Some((uid, gid)) = server_account() {
-            std::os::unix::fs::chown(&folder, Some(uid), Some(gid))
-                .expect("give the folder to the server's user");
             command.uid(uid).gid(gid);
         }
         let keeper = command.current_dir("/").spawn().expect("start the test server's keeper");
         let server = Self { keeper, folder, port };
         server.wait_until_ready();
         server
+    }
+
+    /// A standby of this server, made from its files: stops it for that and starts it again.
+    pub fn start_standby(&mut self) -> Self {
+        self.stop();
+        let folder = new_folder();
+        let copied =
+            Command::new("cp").arg("-a").arg(self.folder.join("data")).arg(folder.join("data")).status();
+        assert!(copied.expect("cp starts").success(), "the cluster is copied");
+        let settings = format!(
+            "primary_conninfo = 'host=127.0.0.1 port={} user=tester'\nwal_retrieve_retry_interval = '100ms'\n",
+            self.port
+        );
+        own(&folder.join("data/postgresql.auto.conf"), &settings);
+        own(&folder.join("data/standby.signal"), "");
+        self.start_again();
+        Self::keep(folder, free_port(), Commits::Fast)
+    }
+
+    /// Starts it again after a stop, as a standby of nobody: it answers and takes no writes.
+    pub fn start_again_demoted(&mut self) {
+        own(&self.folder.join("data/standby.signal"), "");
+        self.start_again();
+    }
+
+    /// The postmaster's process id.
+    pub fn pid(&self) -> i32 {
+        let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).expect("it runs");
+        file.lines().next().and_then(|line| line.trim().parse().ok()).expect("a process id")
     }
 
     /// An address of `database` over TCP.
@@ -106,7 +131,8 @@ impl Server {
         self.tell("immediate");
     }
 
-    /// Stops it in good order, ending every session.
+    /// Stops it in good order, ending every session. It waits for that: a runtime of one thread that is held up here
+    /// while a connection of its own is on its way keeps the server waiting for that one's first word, a whole minute.
     pub fn stop(&mut self) {
         self.tell("fast");
     }
@@ -154,6 +180,25 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
+    }
+}
+
+/// An empty folder for a server, its user's own.
+fn new_folder() -> PathBuf {
+    let folder = PathBuf::from(format!("/tmp/tdt-{}-{}", std::process::id(), unique()));
+    std::fs::create_dir(&folder).expect("make a folder for the test server");
+    if let Some((uid, gid)) = server_account() {
+        std::os::unix::fs::chown(&folder, Some(uid), Some(gid))
+            .expect("give the folder to the server's user");
+    }
+    folder
+}
+
+/// Writes a file of the server's user's own.
+fn own(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("write a file of the server's");
+    if let Some((uid, gid)) = server_account() {
+        std::os::unix::fs::chown(path, Some(uid), Some(gid)).expect("give it to the server's user");
     }
 }
 

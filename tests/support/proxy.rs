@@ -4,10 +4,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// Where a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +62,9 @@ pub(crate) struct Proxy {
     port: u16,
     plan: Arc<Mutex<Plan>>,
     cuts: Arc<Cuts>,
+    arrivals: Arc<Mutex<Vec<Instant>>>,
+    /// Counts how often every connection was ended.
+    ends: watch::Sender<u64>,
 }
 
 /// How many requests were cut in each way.
@@ -72,22 +77,33 @@ impl Proxy {
         let port = listener.local_addr().expect("address").port();
         let plan = Arc::<Mutex<Plan>>::default();
         let cuts = Arc::<Cuts>::default();
-        let shared = (Arc::clone(&plan), Arc::clone(&cuts));
+        let arrivals = Arc::<Mutex<Vec<Instant>>>::default();
+        let ends = watch::Sender::<u64>::default();
+        let ended = ends.subscribe();
+        let shared = (Arc::clone(&plan), Arc::clone(&cuts), Arc::clone(&arrivals));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (plan, cuts) = shared.clone();
+                let (plan, cuts, arrivals) = shared.clone();
+                let mut ended = ended.clone();
+                locked(&arrivals).push(Instant::now());
                 if locked(&plan).refuse() {
                     continue;
                 }
+                ended.mark_unchanged();
                 tokio::spawn(async move {
-                    if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await {
+                    let passing = async {
+                        let server = TcpStream::connect(("127.0.0.1", server_port)).await?;
+                        pass(client, server, &plan, &cuts).await
+                    };
+                    tokio::select! {
                         // How it ends is for the two ends to notice.
-                        let _ = pass(client, server, &plan, &cuts).await;
+                        _ = passing => {}
+                        _ = ended.changed() => {}
                     }
                 });
             }
         });
-        Self { port, plan, cuts }
+        Self { port, plan, cuts, arrivals, ends }
     }
 
     /// The port to connect to.
@@ -114,6 +130,22 @@ impl Proxy {
     /// Closes the next `connections` connections at once, as a server does that is going down.
     pub(crate) fn refuse(&self, connections: u32) {
         locked(&self.plan).refused = connections;
+    }
+
+    /// When somebody connected, or tried to.
+    pub(crate) fn arrivals(&self) -> Vec<Instant> {
+        locked(&self.arrivals).clone()
+    }
+
+    /// Ends every connection at once and closes those that come, until [`Proxy::let_in`].
+    pub(crate) fn shut(&self) {
+        self.refuse(u32::MAX);
+        self.ends.send_modify(|ends| *ends += 1);
+    }
+
+    /// Lets everybody in again.
+    pub(crate) fn let_in(&self) {
+        self.refuse(0);
     }
 
     /// How many requests were cut.

@@ -4,8 +4,13 @@
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
+#[path = "../support/proxy.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod proxy;
+
 mod cancels;
 mod commands;
+mod failover;
 mod leases;
 mod outages;
 mod races;
@@ -14,3 +19,4 @@ mod runs;
 mod shutdowns;
 mod signals;
 mod stops;
+mod storm;
