@@ -209,6 +209,7 @@ pub(super) fn local(state: InstanceState, running: &[i64]) -> LocalWorkers {
         buffered: 0,
         lease_left: Duration::from_secs(27),
         trouble: None,
+        lost: None,
     }
 }
 

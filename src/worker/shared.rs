@@ -15,7 +15,7 @@ use super::ledger::Ledger;
 use super::rates::Rates;
 use super::trouble::Troubles;
 use crate::db::{Db, DbError};
-use crate::domain::observed::LocalWorkers;
+use crate::domain::observed::{LocalWorkers, LostLease};
 use crate::domain::{InstanceId, InstanceState};
 
 /// How far the worker is on its way out. It only ever moves on.
@@ -122,6 +122,8 @@ pub(super) struct Core {
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     troubles: Mutex<Troubles>,
+    /// When the latest lease was lost, and how many tasks with it.
+    lost: Mutex<Option<(Instant, usize)>>,
 }
 
 impl Core {
@@ -136,11 +138,13 @@ impl Core {
             buffered: 0,
             lease_left: Duration::ZERO,
             trouble: None,
+            lost: None,
         };
         Self {
             ledger: Mutex::new(Ledger::new(life.instance, config.workers)),
             rates: Mutex::new(Rates::new(Instant::now())),
             troubles: Mutex::default(),
+            lost: Mutex::default(),
             bells: Bells::default(),
             phase: watch::Sender::new(Phase::Open),
             life: watch::Sender::new(life),
@@ -213,6 +217,7 @@ impl Core {
             cancel.request();
         }
         *self.rates() = Rates::new(Instant::now());
+        *lock(&self.lost) = Some((Instant::now(), loss.discarded.len()));
         self.life.send_replace(next);
         self.events.tell(|| WorkerEvent::LeaseLost { instance: before, reason, discarded: loss.discarded });
         self.bells.settled.notify_one();
@@ -230,6 +235,12 @@ impl Core {
         if lock(&self.troubles).over(part, &self.events, Instant::now()) {
             self.bells.view.notify_one();
         }
+    }
+
+    /// The latest loss of a lease.
+    pub(super) fn lost(&self, now: Instant) -> Option<LostLease> {
+        let lost = *lock(&self.lost);
+        lost.map(|(at, discarded)| LostLease { ago: now.saturating_duration_since(at), discarded })
     }
 
     pub(super) fn trouble(&self) -> Option<String> {

@@ -145,5 +145,6 @@ pub(super) fn publish(core: &Core) {
             Standing::Unregistered | Standing::Ended => Duration::ZERO,
         },
         trouble: core.trouble(),
+        lost: core.lost(now),
     });
 }

@@ -177,6 +177,7 @@ pub(crate) fn local() -> LocalWorkers {
         buffered: 2,
         lease_left: Duration::from_secs(27),
         trouble: None,
+        lost: None,
     }
 }
 
