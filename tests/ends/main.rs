@@ -20,6 +20,7 @@ mod terminal;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod worker;
 
+mod clocks;
 mod files;
 mod frozen;
 mod hearing;
