@@ -210,6 +210,7 @@ pub(super) fn local(state: InstanceState, running: &[i64]) -> LocalWorkers {
         asked_to_stop: None,
         lease_left: Duration::from_secs(27),
         trouble: None,
+        lost: None,
     }
 }
 

@@ -257,6 +257,17 @@ pub struct LocalWorkers {
     pub lease_left: Duration,
     /// Why it cannot work now, where it cannot: the latest failure of claim or heartbeat.
     pub trouble: Option<String>,
+    /// The latest loss of a lease of this process, if it ever lost one.
+    pub lost: Option<LostLease>,
+}
+
+/// A lease that this process lost; another instance of it works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostLease {
+    /// How long ago it was noticed.
+    pub ago: Duration,
+    /// How many tasks it had in flight: their results were discarded.
+    pub discarded: usize,
 }
 
 /// A task in a slot of this process.

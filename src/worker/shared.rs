@@ -15,7 +15,7 @@ use super::ledger::Ledger;
 use super::rates::Rates;
 use super::trouble::Troubles;
 use crate::db::{Db, DbError};
-use crate::domain::observed::LocalWorkers;
+use crate::domain::observed::{LocalWorkers, LostLease};
 use crate::domain::{InstanceId, InstanceState, StopMode, StopRequest};
 
 /// How far the worker is on its way out. It only ever moves on.
@@ -124,6 +124,8 @@ pub(super) struct Core {
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     troubles: Mutex<Troubles>,
+    /// When the latest lease was lost, and how many tasks with it.
+    lost: Mutex<Option<(Instant, usize)>>,
 }
 
 impl Core {
@@ -139,12 +141,14 @@ impl Core {
             asked_to_stop: None,
             lease_left: Duration::ZERO,
             trouble: None,
+            lost: None,
         };
         Self {
             ledger: Mutex::new(Ledger::new(life.instance, config.workers)),
             rates: Mutex::new(Rates::new(Instant::now())),
             troubles: Mutex::default(),
             asked_to_stop: Mutex::default(),
+            lost: Mutex::default(),
             bells: Bells::default(),
             phase: watch::Sender::new(Phase::Open),
             life: watch::Sender::new(life),
@@ -237,6 +241,7 @@ impl Core {
         }
         *self.rates() = Rates::new(Instant::now());
         *lock(&self.asked_to_stop) = None;
+        *lock(&self.lost) = Some((Instant::now(), loss.discarded.len()));
         self.life.send_replace(next);
         self.events.tell(|| WorkerEvent::LeaseLost { instance: before, reason, discarded: loss.discarded });
         self.bells.settled.notify_one();
@@ -254,6 +259,12 @@ impl Core {
         if lock(&self.troubles).over(part, &self.events, Instant::now()) {
             self.bells.view.notify_one();
         }
+    }
+
+    /// The latest loss of a lease.
+    pub(super) fn lost(&self, now: Instant) -> Option<LostLease> {
+        let lost = *lock(&self.lost);
+        lost.map(|(at, discarded)| LostLease { ago: now.saturating_duration_since(at), discarded })
     }
 
     pub(super) fn trouble(&self) -> Option<String> {

@@ -148,5 +148,6 @@ pub(super) fn publish(core: &Core) {
             Standing::Unregistered | Standing::Ended => Duration::ZERO,
         },
         trouble: core.trouble(),
+        lost: core.lost(now),
     });
 }

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use crate::desk::Desk;
-use crate::headless::Headless;
+use crate::worker::Headless;
 use crate::support::empty_database;
 
 #[test]

@@ -26,6 +26,8 @@ mod process;
 mod signals;
 mod sizes;
 mod suspending;
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod worker;
 mod writing;
 
 /// The most that any wait lasts before it is a failure; the terminal asks for it here.

@@ -178,6 +178,7 @@ pub(crate) fn local() -> LocalWorkers {
         asked_to_stop: None,
         lease_left: Duration::from_secs(27),
         trouble: None,
+        lost: None,
     }
 }
 

@@ -192,6 +192,11 @@ fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>,
     } else {
         format!("lease {}", since(workers.lease_left))
     };
+    let lost = workers.lost.map_or_else(String::new, |lost| {
+        let results =
+            if lost.discarded == 1 { "1 result".to_owned() } else { format!("{} results", lost.discarded) };
+        format!("  lease LOST {} ago, {results} discarded", since(lost.ago + state.since(local.arrived)))
+    });
     paint.line(
         left,
         &[
@@ -203,6 +208,7 @@ fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>,
                 workers.running.len(),
                 workers.slots
             )),
+            span(lost, Role::Bad),
         ],
     );
     let inner = inset(area, 3);
