@@ -65,6 +65,8 @@ pub(super) fn footer_of(state: &State, overlay: Option<&Overlay>) -> Vec<FooterI
 
 type Acts = Vec<(Action, Option<String>)>;
 
+const REASON: &[(Action, &str)] = &[(Action::Open, "reason is written"), (Action::Back, "back to y and n")];
+
 fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
     let plain = |actions: &[Action]| -> Acts { actions.iter().map(|action| (*action, None)).collect() };
     let said = |list: &[(Action, &str)]| -> Acts {
@@ -79,10 +81,21 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
                 (Action::No, Some("keep".to_owned())),
                 (Action::Reason, None),
             ],
-            QuestionFocus::Reason => {
-                said(&[(Action::Open, "reason is written"), (Action::Back, "back to y and n")])
-            }
+            QuestionFocus::Reason => said(REASON),
         },
+        Some(Overlay::Stop(question)) => match question.focus {
+            QuestionFocus::Answer => {
+                let (other, label) = question.other();
+                vec![
+                    (Action::Yes, Some(question.yes())),
+                    (Action::No, Some("keep".to_owned())),
+                    (other, Some(label.to_owned())),
+                    (Action::Reason, None),
+                ]
+            }
+            QuestionFocus::Reason => said(REASON),
+        },
+        Some(Overlay::StopConflict) => said(&[(Action::Open, "look at it"), (Action::Back, "close")]),
         Some(Overlay::SubmitLines { .. }) => {
             said(&[(Action::Yes, "submit each line"), (Action::No, "do not")])
         }
@@ -147,7 +160,13 @@ fn screen_acts(state: &State) -> Acts {
                 Pane::Detail => add(&[Action::Copy, Action::EditInput, Action::Back]),
             }
         }
-        Screen::Workers => add(&[Action::Open, Action::NewTask, Action::Refresh]),
+        Screen::Workers => {
+            // Most rows of a quiet day cannot be asked; pressing the key there says why.
+            if availability(state, Action::DrainInstance) == Availability::Enabled {
+                add(&[Action::DrainInstance]);
+            }
+            add(&[Action::Open, Action::NewTask, Action::Refresh]);
+        }
         Screen::Database => add(&[Action::Refresh, Action::NewTask]),
         Screen::Log => add(&[Action::Search, Action::Top, Action::Bottom]),
     }
@@ -165,6 +184,10 @@ fn screen_acts(state: &State) -> Acts {
 fn dialog_availability(state: &State, overlay: Option<&Overlay>, action: Action) -> Availability {
     match (overlay, action) {
         (Some(Overlay::Question(question)), Action::Yes) => match question.blocked() {
+            Some(reason) => Availability::Disabled { reason },
+            None => Availability::Enabled,
+        },
+        (Some(Overlay::Stop(question)), Action::Yes) => match question.blocked() {
             Some(reason) => Availability::Disabled { reason },
             None => Availability::Enabled,
         },
