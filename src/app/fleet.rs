@@ -65,16 +65,13 @@ impl State {
         format!("{} asked it {} {}", request.by, to(request.mode), self.ago(request.at))
     }
 
-    /// What was asked of an instance, in few words for its row: `asked by bob 4 s ago`, and where it has not
-    /// obeyed yet what it was asked for: `asked to drain by bob 1 s ago, not yet seen by it`.
+    /// What was asked of an instance, in few words for its row, the gravest first: `by bob 4 s ago` beside what it
+    /// does, and where it does not do it yet, `drain not seen yet, by bob 1 s ago`.
     pub fn asked_briefly(&self, instance: &Instance) -> Option<String> {
         let request = instance.stop.as_ref()?;
-        let (by, ago) = (&request.by, self.ago(request.at));
-        Some(if obeys(instance.state, request.mode) {
-            format!("asked by {by} {ago}")
-        } else {
-            format!("asked {} by {by} {ago}, not yet seen by it", to(request.mode))
-        })
+        let by = format!("by {} {}", request.by, self.ago(request.at));
+        let obeys = obeys(instance.state, request.mode);
+        Some(if obeys { by } else { format!("{} not seen yet, {by}", request.mode.as_str()) })
     }
 
     /// What an instance does and because of whom, as a sentence.

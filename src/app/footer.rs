@@ -7,6 +7,7 @@ use super::overlay::Overlay;
 use super::question::QuestionFocus;
 use super::shutdown::ShutdownPhase;
 use super::state::{Pane, Screen, State};
+use crate::domain::StopMode;
 
 /// One act in the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,6 +172,12 @@ fn screen_acts(state: &State) -> Acts {
         Screen::Log => add(&[Action::Search, Action::Top, Action::Bottom]),
     }
     add(&[Action::CommandLine, Action::Help, Action::Quit]);
+    let drains = state.instance_under_cursor().map(|one| state.can_be_asked(one, StopMode::Drain));
+    if drains.is_some_and(|drains| drains.is_err()) {
+        for act in acts.iter_mut().filter(|act| act.0 == Action::DrainInstance) {
+            act.1 = Some("drain, cancel".to_owned());
+        }
+    }
     if state.screen == Screen::Tasks && state.pane == Pane::Detail {
         for act in &mut acts {
             if act.0 == Action::Open {

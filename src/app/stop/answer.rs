@@ -41,11 +41,11 @@ pub struct StopConflictRow {
 }
 
 impl StopConflict {
-    /// `Nothing was changed`, `2 of 3 were not asked`.
+    /// `Nothing was changed`, `Not asked: 2 of 3`.
     pub fn title(&self) -> String {
         match self.asked {
             0 => "Nothing was changed".to_owned(),
-            asked => format!("{} of {} were not asked", self.rows.len(), self.rows.len() + asked),
+            asked => format!("Not asked: {} of {}", self.rows.len(), self.rows.len() + asked),
         }
     }
 }

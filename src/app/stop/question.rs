@@ -123,33 +123,27 @@ impl StopQuestion {
 
     /// What will happen, in sentences.
     pub fn says(&self, state: &State) -> Vec<String> {
-        let [row] = self.rows.as_slice() else { return vec![becomes(self.mode, Count::Several)] };
+        let [row] = self.rows.as_slice() else { return vec![becomes(self.mode, Who::Several)] };
+        let instance = state.instance_of(row.seen.id);
         let mut said = Vec::new();
-        if let Some(instance) = state.instance_of(row.seen.id) {
-            said.push(about(state, instance));
-        }
         if let Some(why) = row.refusal() {
             said.push(format!("Not possible: {why}."));
         } else {
-            let here = state.is_here(row.seen.id);
-            said.push(becomes(self.mode, if here { Count::Here } else { Count::One }));
-            let instance = state.instance_of(row.seen.id);
-            if here || instance.is_some_and(|instance| instance.kind == "console") {
-                said.push(
-                    "It is a console: it stays, and only watches from then on. What it does not run others run."
-                        .to_owned(),
-                );
-            }
+            let console = instance.is_some_and(|instance| instance.kind == "console");
+            said.push(becomes(self.mode, if console { Who::Console } else { Who::Headless }));
             if instance.is_some_and(|instance| lease_is_past(state, instance)) {
                 said.push("Its lease has passed: it may be dead, and then it obeys nobody.".to_owned());
             }
         }
+        said.extend(instance.map(|instance| about(state, instance)));
         said
     }
 
     /// What will become of one instance of several, in few words, and whether it is asked at all.
     pub fn says_of(&self, state: &State, row: &StopRow) -> Result<String, String> {
         if let Some(why) = row.refusal() {
+            // The rest of a sentence is for where it stands alone.
+            let why = why.split(';').next().unwrap_or_default();
             return Err(format!("not asked: {why}"));
         }
         let runs = state.instance_of(row.seen.id).map_or(0, |instance| instance.running);
@@ -162,30 +156,33 @@ impl StopQuestion {
 }
 
 #[derive(Clone, Copy)]
-enum Count {
-    Here,
-    One,
+enum Who {
+    Console,
+    Headless,
     Several,
 }
 
-fn becomes(mode: StopMode, count: Count) -> String {
-    let (it, grace) = match count {
-        Count::Here => ("It claims", "its grace time (--grace)"),
-        Count::One => ("It claims", "its own grace time (--grace)"),
-        Count::Several => ("Each claims", "its own grace time (--grace)"),
+fn becomes(mode: StopMode, who: Who) -> String {
+    let (it, claims, waits, ends, runs) = match who {
+        Who::Headless => ("It", "claims", "waits", "it ends", "it runs"),
+        Who::Several => ("Each", "claims", "waits", "it ends (a console stays and only watches)", "it runs"),
+        Who::Console => {
+            ("Its workers", "claim", "wait", "they end; the console stays and only watches", "they run")
+        }
     };
     match mode {
         StopMode::Drain => format!(
-            "{it} nothing more, waits for what it runs, then ends. What still runs after {grace} is asked to stop."
+            "{it} {claims} nothing more and {waits} for what {runs}; then {ends}. What still runs when the grace \
+             time is over (its own --grace) is asked to stop."
         ),
         StopMode::Cancel => format!(
-            "{it} nothing more, asks what it runs to stop, waits until it has, then ends. What stops ends CANCELED; \
-             requeue brings it back."
+            "{it} {claims} nothing more; what {runs} is asked to stop, and once it has, {ends}. What stops ends \
+             CANCELED; requeue brings it back."
         ),
     }
 }
 
-/// `headless, started by alice, queues default: runs 2 tasks now, 48213 48214`.
+/// `Headless, started by alice, queues default; working, runs 2 tasks now: 48213 48214.`
 fn about(state: &State, instance: &Instance) -> String {
     let label = if state.is_here(instance.id) { format!("{}: ", instance.label()) } else { String::new() };
     let ids: Vec<String> = instance.in_flight.iter().take(8).map(|run| run.id.to_string()).collect();
@@ -197,7 +194,7 @@ fn about(state: &State, instance: &Instance) -> String {
         runs => format!("runs {runs} tasks now: {}{more}", ids.join(" ")),
     };
     format!(
-        "{label}{} of {}, queues {}, {}; {runs}.",
+        "{label}{}, started by {}, queues {}; {}, {runs}.",
         instance.kind,
         instance.operator,
         instance.queues.join(" "),

@@ -83,9 +83,12 @@ fn d_asks_once_y_drains_and_only_the_row_says_that_it_does() {
     assert_eq!(console.press("d"), []);
     assert_eq!(question(&console).title(), "Drain web2:991?");
     let says = question(&console).says(&console.state).join("\n");
-    for words in
-        ["headless of carol, queues default", "runs 2 tasks now: 7 9", "claims nothing more", "--grace"]
-    {
+    for words in [
+        "headless, started by carol, queues default",
+        "working, runs 2 tasks now: 7 9",
+        "claims nothing more",
+        "--grace",
+    ] {
         assert!(says.contains(words), "{words}: {says}");
     }
     assert_eq!(console.press("d"), [], "the act's key is no answer");
@@ -103,10 +106,10 @@ fn d_asks_once_y_drains_and_only_the_row_says_that_it_does() {
     let row = asked(StopMode::Drain, working(WEB2, "web2"));
     assert_eq!(
         console.state.asked_briefly(&row).expect("asked"),
-        format!("asked to drain by bob {} s ago, not yet seen by it", 4 + console.now.as_secs())
+        format!("drain not seen yet, by bob {} s ago", 4 + console.now.as_secs())
     );
     let row = Instance { state: InstanceState::Draining, ..row };
-    assert!(console.state.asked_briefly(&row).expect("asked").starts_with("asked by bob "));
+    assert!(console.state.asked_briefly(&row).expect("asked").starts_with("by bob "));
 }
 
 #[test]
@@ -125,7 +128,10 @@ fn c_makes_it_a_cancel_and_y_asks_for_what_the_question_names() {
     console.press("d c");
     assert_eq!(question(&console).title(), "Cancel what web2:991 runs?");
     let says = question(&console).says(&console.state).join("\n");
-    assert!(says.contains("asks what it runs to stop") && says.contains("requeue brings it back"), "{says}");
+    assert!(
+        says.contains("what it runs is asked to stop") && says.contains("requeue brings it back"),
+        "{says}"
+    );
     assert_eq!(console.press("d c i h i enter y"), [stop(1, StopMode::Cancel, &[(WEB2, 0)], Some("hi"))]);
 }
 
@@ -340,7 +346,7 @@ fn the_command_line_asks_one_a_host_or_all_that_are_on_screen() {
     assert_eq!(console.press("y"), [stop(1, StopMode::Drain, &[(HERE, 0), (WEB2, 0)], None)]);
     let conflict = stopping(WEB2, InstanceState::Working, 1, Some(by_bob(StopMode::Drain, 0)));
     answer(&mut console, 1, vec![committed(HERE), (id(WEB2), StopVerdict::Conflict { instance: conflict })]);
-    assert_eq!(console.state.stop_conflicts[0].title(), "1 of 2 were not asked");
+    assert_eq!(console.state.stop_conflicts[0].title(), "Not asked: 1 of 2");
     assert!(logged(&console, "asked this process to drain"));
 
     let mut console = fleet();
@@ -383,11 +389,11 @@ fn local_asked(state: InstanceState, running: &[i64], mode: StopMode) -> Message
 
 #[test]
 fn this_process_says_who_asked_its_workers_to_stop_and_goes_on_watching() {
-    let mut console = Console::fleet(vec![working(HERE, "ops1")]);
+    let mut console = Console::fleet(vec![Instance { kind: "console".into(), ..working(HERE, "ops1") }]);
     console.press("d");
     assert_eq!(question(&console).title(), "Drain this process?");
     let says = question(&console).says(&console.state).join("\n");
-    assert!(says.contains("only watches from then on"), "{says}");
+    assert!(says.contains("the console stays and only watches"), "{says}");
     console.press("esc 1");
     let event =
         WorkerEvent::AskedToStop { mode: StopMode::Drain, by: "bob".into(), reason: Some("kernel".into()) };

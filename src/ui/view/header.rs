@@ -129,7 +129,7 @@ fn link_narrow(state: &State, header: &Header, width: u16) -> Facts {
     let who = format!("{} {}", header.operator, header.access_short);
     let data = header.data.strip_suffix(" old").unwrap_or(&header.data);
     facts.right = vec![
-        workers(header, 3),
+        workers(header, 3, 6),
         Fact::word(5, who, access_role(state)),
         Fact::word(1, format!("{data:>10}"), Role::Plain),
     ];
@@ -137,9 +137,9 @@ fn link_narrow(state: &State, header: &Header, width: u16) -> Facts {
 }
 
 /// This process's workers, and who asked them to stop where there is room.
-fn workers(header: &Header, rank: u8) -> Fact {
+fn workers(header: &Header, rank: u8, rank_of_asked: u8) -> Fact {
     let asked = header.workers_asked.iter().map(|text| span(text, Role::Attention)).collect();
-    Fact::word(rank, &header.workers, role_of(header.workers_health)).then(rank + 3, asked)
+    Fact::word(rank, &header.workers, role_of(header.workers_health)).then(rank_of_asked, asked)
 }
 
 /// The second line: numbers with what they are, each in a place of fixed width.
@@ -182,7 +182,7 @@ fn figures(state: &State, header: &Header, glyphs: &Glyphs, width: u16) -> Facts
         left.push(Fact::figure(rank, if wide { long } else { short }, &count, role));
     }
     if wide {
-        left.push(workers(header, 4));
+        left.push(workers(header, 4, 5));
     }
     for (status, word, rank) in [
         (Status::Succeeded, "done", 5),

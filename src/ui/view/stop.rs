@@ -26,7 +26,7 @@ pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &StopQues
     let single = question.rows.len() == 1;
     let refused = |standing: &StopStanding| *standing != StopStanding::Ready;
     for (place, text) in question.says(state).iter().enumerate() {
-        let bad = single && place == 1 && question.rows.iter().any(|row| refused(&row.standing));
+        let bad = single && place == 0 && question.rows.iter().any(|row| refused(&row.standing));
         body.extend(wrapped(text, width, if bad { Role::Bad } else { Role::Plain }));
     }
     if !single {

@@ -8,7 +8,6 @@ use super::detail::read_ago;
 use super::figures::{gauge, since};
 use super::instance;
 use super::table::{self, Cell};
-use crate::app::fleet::to;
 use crate::app::message::Target;
 use crate::app::state::{Read, State};
 use crate::domain::observed::LocalWorkers;
@@ -45,7 +44,10 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let width = usize::from(area.width).saturating_sub(4);
     let detail = one.map(|(read, one)| instance::lines(state, read, one, width)).unwrap_or_default();
     let heights = divide(state, area, &detail);
-    let table = Rect { height: area.height - heights.detail - heights.slots, ..area };
+    let room = area.height - heights.detail - heights.slots;
+    // The row's own lines stand right below the table, however high the screen is.
+    let height = if heights.detail > 0 { room.min(heights.table) } else { room };
+    let table = Rect { height, ..area };
     instances(paint, state, table);
     if let Some((read, _)) = one
         && heights.detail > 0
@@ -70,6 +72,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
 
 /// Lines for what stands below the table, each with a line before it.
 struct Heights {
+    /// What the table needs.
+    table: u16,
     /// The instance under the cursor.
     detail: u16,
     /// This process's slots.
@@ -79,21 +83,24 @@ struct Heights {
 /// The table keeps the half, or what it needs; of the rest the row under the cursor is told first, and where that is
 /// this process its slots are.
 fn divide(state: &State, area: Rect, detail: &[Vec<Span>]) -> Heights {
+    let table = cells(state.instances.read.as_ref().map_or(1, |read| read.value.len().max(1)) + 1);
     if area.height < 10 {
-        return Heights { detail: 0, slots: 0 };
+        return Heights { table, detail: 0, slots: 0 };
     }
-    let rows = state.instances.read.as_ref().map_or(1, |read| read.value.len().max(1));
-    let rest = area.height - cells(rows + 1).min(area.height / 2);
-    let slots = state.local.as_ref().map_or(0, |local| cells(local.value.running.len().max(1) + 3));
+    let rest = area.height - table.min(area.height / 2);
+    let slots = state.local.as_ref().map_or(0, |local| match local.value.slots {
+        0 => 2,
+        _ => cells(local.value.running.len().max(1) + 3),
+    });
     let detail = if detail.is_empty() { 0 } else { cells(detail.len() + 1) };
     // Less than a line before it, a heading and two lines says nothing.
     let fits = |wanted: u16, room: u16| if wanted.min(room) < wanted.min(4) { 0 } else { wanted.min(room) };
     if state.instance.is_some_and(|id| state.is_here(id)) {
         let slots = fits(slots, rest);
-        Heights { detail: fits(detail, rest - slots), slots }
+        Heights { table, detail: fits(detail, rest - slots), slots }
     } else {
         let detail = fits(detail, rest);
-        Heights { detail, slots: fits(slots, rest - detail) }
+        Heights { table, detail, slots: fits(slots, rest - detail) }
     }
 }
 
@@ -186,7 +193,7 @@ fn row(paint: &Paint<'_>, state: &State, read: &Read<Vec<Instance>>, instance: &
     vec![
         Cell::new(name, if own { Role::Running } else { role }),
         Cell::new(word, word_role),
-        Cell::new(if alive { slots_text } else { String::new() }, role),
+        Cell::new(if alive && slots > 0 { slots_text } else { String::new() }, role),
         Cell::new(rate(alive, instance.claims_per_s), role),
         Cell::new(rate(alive, instance.done_per_s), role),
         Cell::new(rate(alive, instance.failed_per_min), role),
@@ -211,7 +218,8 @@ fn ended(state: &State, instance: &Instance) -> String {
         let taken = if taken.is_empty() { String::new() } else { format!(" ({taken})") };
         parts.push(format!("recovered {} {tasks}{taken}", instance.recovered));
     }
-    parts.extend(state.asked_briefly(instance));
+    let asked = instance.stop.as_ref();
+    parts.extend(asked.map(|request| format!("asked by {} {}", request.by, state.ago(request.at))));
     parts.join("  ")
 }
 
@@ -258,28 +266,26 @@ fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>,
     let left = paint.right(title, &[span(read_ago(state, local.arrived), Role::Faint), plain(" ")]);
     let buffered =
         if workers.buffered > 0 { format!("  {} wait for a slot", workers.buffered) } else { String::new() };
+    let busy = match workers.slots {
+        0 => String::new(),
+        slots => format!("  {}/{slots} busy", workers.running.len()),
+    };
     let lease = if workers.lease_left.is_zero() {
         "lease PAST".to_owned()
     } else {
         format!("lease {}", since(workers.lease_left))
     };
-    let asked = workers.asked_to_stop.as_ref().map_or_else(String::new, |request| {
-        format!("  asked {} by {} {}", to(request.mode), request.by, state.ago(request.at))
-    });
     paint.line(
         left,
         &[
             plain("   "),
             span("Here", Role::Title),
-            plain(format!(
-                "  {}  {}/{} busy{buffered}  {lease}",
-                workers.state.as_str(),
-                workers.running.len(),
-                workers.slots
-            )),
-            span(asked, Role::Attention),
+            plain(format!("  {}{busy}{buffered}  {lease}", workers.state.as_str())),
         ],
     );
+    if workers.slots == 0 {
+        return;
+    }
     let inner = inset(area, 3);
     let places = lay_out(inner.width, &SLOTS);
     table::headings(paint, nth(inner, 1), &SLOTS, &places);
