@@ -4,7 +4,7 @@ use crate::app::Message;
 use crate::app::log::Level;
 use crate::app::message::{self as app, FailureCause, LinkReport, ReadFailure, WriteFailure};
 use crate::db::{DbError, Trouble};
-use crate::domain::{Status, StopMode, figure};
+use crate::domain::{Status, figure};
 use crate::worker::{How, Part, Shutdown, WorkerEvent};
 
 /// Up to so many tasks are told one by one; more at once would push everything else out of the log.
@@ -116,12 +116,7 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
             missed: 0,
         }],
         WorkerEvent::AskedToStop { mode, by, reason } => {
-            let why = reason.as_deref().map_or_else(String::new, |reason| format!(": \"{reason}\""));
-            let how = match mode {
-                StopMode::Drain => "to drain",
-                StopMode::Cancel => "to stop at once",
-            };
-            line(Level::Warn, format!("{by} asked the workers of this process {how}{why}"))
+            told(app::WorkerEvent::AskedToStop { mode: *mode, by: by.clone(), reason: reason.clone() })
         }
         WorkerEvent::LeaseLost { reason, discarded, .. } => trouble(format!(
             "the lease was lost ({reason}); {} results were discarded and a new instance begins",

@@ -15,6 +15,7 @@ mod company;
 mod conflicts;
 mod desk;
 mod everyday;
+mod fleet;
 mod headless;
 mod hostile;
 mod leaving;
@@ -22,6 +23,7 @@ mod outage;
 mod outside;
 mod panics;
 mod private;
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod process;
 mod signals;
 mod sizes;
