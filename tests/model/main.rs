@@ -1,0 +1,8 @@
+//! The lease and claim protocol as a model, checked exhaustively, and the model held against the real statements.
+
+mod act;
+mod holds;
+mod properties;
+mod protocol;
+mod search;
+mod world;
