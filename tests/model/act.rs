@@ -10,37 +10,102 @@ use crate::world::{DECISIONS, LATE, PROCESSES};
 /// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Act {
-    Starts { process: u8 },
-    BeginsClaim { process: u8, task: u8 },
-    EndsClaim { process: u8 },
-    LosesAnswerOfClaim { process: u8 },
-    Asks { process: u8 },
-    Runs { process: u8, task: u8 },
-    Returns { process: u8, task: u8, success: bool },
-    GivesBack { process: u8, task: u8 },
-    Finishes { process: u8, task: u8 },
-    LosesAnswerOfFinish { process: u8, task: u8 },
-    Releases { process: u8, task: u8 },
-    LosesAnswerOfRelease { process: u8, task: u8 },
-    Beats { process: u8 },
-    LosesAnswerOfBeat { process: u8 },
-    GivesUpLease { process: u8 },
-    Closes { process: u8 },
-    Ends { process: u8 },
-    IsKilled { process: u8 },
-    LeasePasses { instance: u8 },
-    DeclaresLost { instance: u8 },
-    Recovers { task: u8 },
-    BeginsRecovery { task: u8 },
+    Starts {
+        process: u8,
+    },
+    BeginsClaim {
+        process: u8,
+        task: u8,
+    },
+    EndsClaim {
+        process: u8,
+    },
+    LosesAnswerOfClaim {
+        process: u8,
+    },
+    Asks {
+        process: u8,
+    },
+    Runs {
+        process: u8,
+        task: u8,
+    },
+    Returns {
+        process: u8,
+        task: u8,
+        success: bool,
+    },
+    GivesBack {
+        process: u8,
+        task: u8,
+    },
+    Finishes {
+        process: u8,
+        task: u8,
+    },
+    LosesAnswerOfFinish {
+        process: u8,
+        task: u8,
+    },
+    Releases {
+        process: u8,
+        task: u8,
+    },
+    LosesAnswerOfRelease {
+        process: u8,
+        task: u8,
+    },
+    Beats {
+        process: u8,
+    },
+    LosesAnswerOfBeat {
+        process: u8,
+    },
+    GivesUpLease {
+        process: u8,
+    },
+    Closes {
+        process: u8,
+    },
+    Ends {
+        process: u8,
+    },
+    IsKilled {
+        process: u8,
+    },
+    LeasePasses {
+        instance: u8,
+    },
+    DeclaresLost {
+        instance: u8,
+    },
+    Recovers {
+        task: u8,
+    },
+    BeginsRecovery {
+        task: u8,
+    },
     EndsRecovery,
-    ComesDue { task: u8 },
-    Decides { kind: DecisionKind, task: u8 },
-    IsAnswered { operation: u8 },
-    LosesAnswerOfDecision { operation: u8 },
+    ComesDue {
+        task: u8,
+    },
+    Decides {
+        kind: DecisionKind,
+        task: u8,
+    },
+    IsAnswered {
+        operation: u8,
+    },
+    LosesAnswerOfDecision {
+        operation: u8,
+    },
     Submits,
     LosesAnswerOfSubmit,
     /// A statement that nobody waits for; a claim that had not reached the server takes `task`.
-    ArrivesLate { place: u8, task: u8 },
+    ArrivesLate {
+        place: u8,
+        task: u8,
+    },
 }
 
 impl Act {
@@ -99,12 +164,16 @@ impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Starts { process } => write!(f, "P{process} starts over under a new id"),
-            Self::BeginsClaim { process, task } => write!(f, "P{process} claims T{task}: has read its instance"),
+            Self::BeginsClaim { process, task } => {
+                write!(f, "P{process} claims T{task}: has read its instance")
+            }
             Self::EndsClaim { process } => write!(f, "P{process} claims: has the row's lock, is answered"),
             Self::LosesAnswerOfClaim { process } => write!(f, "P{process} claims and gives up on the answer"),
             Self::Asks { process } => write!(f, "P{process} asks what it holds"),
             Self::Runs { process, task } => write!(f, "P{process} runs T{task}"),
-            Self::Returns { process, task, success: true } => write!(f, "P{process}'s run of T{task} succeeds"),
+            Self::Returns { process, task, success: true } => {
+                write!(f, "P{process}'s run of T{task} succeeds")
+            }
             Self::Returns { process, task, success: false } => write!(f, "P{process}'s run of T{task} fails"),
             Self::GivesBack { process, task } => write!(f, "P{process} is to give T{task} back"),
             Self::Finishes { process, task } => write!(f, "P{process} finishes T{task}, is answered"),

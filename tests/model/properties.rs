@@ -75,7 +75,7 @@ fn of_step(act: Act, was: Option<Task>, is: Option<Task>, claims: u8) -> Option<
         return Some(Property::I8VersionCounts);
     }
     let succeeded = is.status == Status::Succeeded && was.status != Status::Succeeded;
-    if succeeded && (was.status != Status::Running || is.result != is.claim_no) {
+    if succeeded && (was.status != Status::Running || is.result != is.claim_no + 1) {
         return Some(Property::ResultOfTheClaim);
     }
     if was.cancel_requested && !is.cancel_requested && is.status != Status::Canceled {
@@ -160,6 +160,7 @@ pub(crate) enum Sight {
     RecoveredIntoCanceled,
     RecoveredAnInstanceThatEnded,
     SlowRecoveryRefused,
+    SucceededAfterRecovery,
     LeaseLearnedToBeLost,
     ClaimLost,
     Succeeded,
@@ -213,15 +214,15 @@ pub(crate) fn sights(before: &World, act: Act, after: &World, mut see: impl FnMu
             }
         }
         Act::Releases { .. } if rows => see(Sight::Released),
-        Act::Ends { process } if after.processes[usize::from(process)].life == Life::Ended => see(Sight::Ended),
-        Act::Finishes { task, .. } => {
-            match after.tables.tasks[usize::from(task)].map(|row| row.status) {
-                Some(Status::Succeeded) => see(Sight::Succeeded),
-                Some(Status::Failed) => see(Sight::Failed),
-                Some(Status::Canceled) if rows => see(Sight::FinishedIntoCanceled),
-                _ => {}
-            }
+        Act::Ends { process } if after.processes[usize::from(process)].life == Life::Ended => {
+            see(Sight::Ended)
         }
+        Act::Finishes { task, .. } => match after.tables.tasks[usize::from(task)].map(|row| row.status) {
+            Some(Status::Succeeded) if rows => see(Sight::Succeeded),
+            Some(Status::Failed) => see(Sight::Failed),
+            Some(Status::Canceled) if rows => see(Sight::FinishedIntoCanceled),
+            _ => {}
+        },
         Act::IsAnswered { operation } => {
             let decided = after.decisions[usize::from(operation)];
             match decided.map(|it| it.told) {

@@ -40,11 +40,16 @@ pub(crate) fn explore(start: World, guards: Guards, regardless: &[Property]) -> 
         for act in &acts {
             let Some(next) = world.after(*act, guards) else { continue };
             found.steps += 1;
+            let recovered = graph.recovered[at] || matches!(act, Act::Recovers { .. });
             sights(&world, *act, &next, |sight| {
+                if sight == Sight::Succeeded && recovered {
+                    found.sights.insert(Sight::SucceededAfterRecovery);
+                }
                 found.sights.insert(sight);
             });
             let breaks = broken(&world, *act, &next).filter(|it| !regardless.contains(it));
             let to = graph.visit(next, Some((at, *act)));
+            graph.recovered[to] |= recovered;
             if !world.is_rationed(&next) {
                 graph.free_steps.push((at, to));
             }
@@ -71,6 +76,8 @@ struct Graph {
     worlds: Vec<World>,
     /// Whence each was reached first.
     from: Vec<Option<(usize, Act)>>,
+    /// Whether a way to it is known that leads through a recovery.
+    recovered: Vec<bool>,
     /// The steps that are always allowed.
     free_steps: Vec<(usize, usize)>,
     places: Places,
@@ -82,6 +89,7 @@ impl Graph {
         if !known {
             self.worlds.push(world);
             self.from.push(from);
+            self.recovered.push(false);
         }
         place
     }

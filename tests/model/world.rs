@@ -35,8 +35,10 @@ pub(crate) struct Budget {
     pub(crate) give_backs: u8,
     /// Recoveries that stand still between reading and writing.
     pub(crate) slow_recoveries: u8,
-    /// Decisions of operators.
+    /// Decisions of operators who see the row and press a key that it offers.
     pub(crate) decisions: u8,
+    /// Decisions of scripts that name a version and do not look at the state.
+    pub(crate) blind_decisions: u8,
     /// Processes that close down.
     pub(crate) closes: u8,
     /// Submits, each of the same key.
@@ -242,7 +244,8 @@ impl World {
     fn happens(&mut self, act: Act, guards: Guards) -> Option<()> {
         match act {
             Act::Starts { process } => {
-                let id = (0..).zip(&self.tables.instances).find(|(_, row)| row.is_none()).map(|(id, _)| id)?;
+                let id =
+                    (0..).zip(&self.tables.instances).find(|(_, row)| row.is_none()).map(|(id, _)| id)?;
                 (self.processes[usize::from(process)].life == Life::Down).then_some(())?;
                 self.tables.register(id);
                 *self.process(process) = Process::new(id);
@@ -259,7 +262,7 @@ impl World {
                 let task = self.process(process).claiming.take()?;
                 let instance = self.process(process).instance;
                 if let Some(claim_no) = self.tables.claim(guards, instance, task) {
-                    self.process(process).ledger[usize::from(task)] = Stage::Buffered(claim_no);
+                    self.adopt(process, &[(task, claim_no)]);
                 }
             }
             Act::LosesAnswerOfClaim { process } => {
@@ -268,7 +271,8 @@ impl World {
                 may.then_some(())?;
                 self.spend(|budget| &mut budget.lost_answers)?;
                 let instance = it.instance;
-                let late = it.claiming.map_or(Late::Claim { instance }, |task| Late::ClaimOf { instance, task });
+                let late =
+                    it.claiming.map_or(Late::Claim { instance }, |task| Late::ClaimOf { instance, task });
                 self.leave(late).then_some(())?;
                 (self.process(process).claiming, self.process(process).sure) = (None, false);
             }
@@ -277,6 +281,7 @@ impl World {
                 (it.lives() && it.claiming.is_none()).then_some(())?;
                 let unknown: Vec<(u8, u8)> = self.unknown_to(process).collect();
                 self.adopt(process, &unknown);
+                self.process(process).sure = true;
             }
             Act::Runs { process, task } => self.moves(process, task, |it, stage| match stage {
                 Stage::Buffered(claim_no) if it.life == Life::Open => Some(Stage::Running(claim_no)),
@@ -284,7 +289,7 @@ impl World {
             })?,
             Act::Returns { process, task, success } => self.moves(process, task, |_, stage| {
                 let Stage::Running(claim_no) = stage else { return None };
-                let end = if success { End::Success(claim_no) } else { End::Failure };
+                let end = if success { End::Success(claim_no + 1) } else { End::Failure };
                 Some(Stage::Finishing(claim_no, end))
             })?,
             Act::GivesBack { process, task } => self.gives_back(process, task)?,
@@ -437,11 +442,10 @@ impl World {
         Some(())
     }
 
-    /// Takes in what the database says is held and was not known.
-    fn adopt(&mut self, process: u8, unknown: &[(u8, u8)]) {
+    /// Takes in what was claimed; a process that closes gives it back.
+    fn adopt(&mut self, process: u8, claims: &[(u8, u8)]) {
         let it = self.process(process);
-        it.sure = true;
-        for (task, claim_no) in unknown {
+        for (task, claim_no) in claims {
             it.ledger[usize::from(*task)] = match it.life {
                 Life::Open => Stage::Buffered(*claim_no),
                 _ => Stage::Releasing(*claim_no),
@@ -483,11 +487,14 @@ impl World {
         }
     }
 
-    /// An operator sees the row as it is and presses a key that it offers.
+    /// Somebody decides about the row as it is now; the statement comes when it comes.
     fn decides(&mut self, kind: DecisionKind, task: u8) -> Option<()> {
         let row = self.task(task)?;
-        kind.leads_to(row.status)?;
-        self.spend(|budget| &mut budget.decisions)?;
+        if kind.leads_to(row.status).is_some() {
+            self.spend(|budget| &mut budget.decisions)?;
+        } else {
+            self.spend(|budget| &mut budget.blind_decisions)?;
+        }
         let place = self.decisions.iter_mut().find(|place| place.is_none())?;
         *place = Some(Decided { kind, task, version: row.version, told: Told::Nothing, applied: 0 });
         Some(())
