@@ -134,9 +134,7 @@ fn of_state(world: &World) -> Option<Property> {
 }
 
 fn valid_runs(world: &World, task: usize) -> usize {
-    let valid = |instance: u8| {
-        world.tables.instances[usize::from(instance)].is_some_and(|row| row.lease && row.state.is_alive())
-    };
+    let valid = |instance: u8| world.tables.instances[usize::from(instance)].is_some_and(|row| row.lease);
     world
         .processes
         .iter()
