@@ -17,6 +17,7 @@ mod leases;
 mod lists;
 mod overview;
 mod pooler;
+mod queues;
 mod scene;
 mod statements;
 mod submits;
