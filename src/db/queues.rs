@@ -2,12 +2,14 @@
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use uuid::Uuid;
 
 use super::Db;
 use super::error::DbError;
 use super::resolve::{OnUnknown, resolve};
 use super::row::get;
 use super::sql::{DECIDE_QUEUE, QUEUE, QUEUES};
+use crate::domain::Name;
 use crate::domain::input::storable;
 use crate::domain::queue::{Effect, Gate, GateChange, Queue, QueueDecided, QueueDecision};
 
@@ -64,6 +66,17 @@ impl Db {
         })?;
         let effect = if get(row, "own", "a queue")? { Effect::Committed } else { Effect::Conflict };
         Ok((effect, gate(row)?))
+    }
+
+    /// What operators said of one queue.
+    ///
+    /// # Errors
+    /// As [`DbError`] says.
+    pub async fn gate(&self, queue: &Name) -> Result<Gate, DbError> {
+        let nobody = Uuid::nil();
+        let rows =
+            self.inner.operator.query(QUEUE, &[(&queue.as_str(), Type::TEXT), (&nobody, Type::UUID)]).await?;
+        rows.first().map_or(Ok(Gate::OPEN), gate)
     }
 
     /// Every queue that holds something or that somebody has paused or resumed, by name. With a tenant only its tasks
