@@ -18,6 +18,7 @@ mod lists;
 mod overview;
 mod pooler;
 mod queues;
+mod roles;
 mod scene;
 mod statements;
 mod submits;
