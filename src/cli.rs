@@ -22,6 +22,7 @@ mod open;
 mod output;
 mod private;
 mod prompt;
+mod queues;
 mod run;
 mod show;
 mod status;
@@ -31,8 +32,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, ListArgs, PrivateCommand, SettingsArgs, ShowArgs, StopArgs, SubmitArgs,
-    WorkerArgs,
+    Cli, Command, DecideArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs, StopArgs,
+    SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

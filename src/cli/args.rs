@@ -167,6 +167,12 @@ pub enum Command {
     Status,
     /// Running processes, their leases and what they have in flight
     Instances,
+    /// Queues: how much waits in each, for how long, and who paused it
+    Queues,
+    /// Let workers claim nothing more from a queue; what runs goes on
+    Pause(QueueArgs),
+    /// Let workers claim from it again
+    Resume(QueueArgs),
     /// Ask workers elsewhere to shut down; they obey at their next heartbeat
     Stop(StopArgs),
     /// Check the database and say what is wrong and how to mend it
@@ -282,6 +288,17 @@ pub struct DecideArgs {
     #[arg(value_name = "ID[@VERSION]", required = true, allow_negative_numbers = true)]
     pub tasks: Vec<String>,
     /// Why; it stands in the task's history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+/// Which queue to decide about.
+#[derive(Debug, Args)]
+pub struct QueueArgs {
+    /// The queue; with @VERSION (`taskdeck queues` shows it) only if nobody has changed it since
+    #[arg(value_name = "QUEUE[@VERSION]")]
+    pub queue: String,
+    /// Why; it is shown with the queue and stands in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }

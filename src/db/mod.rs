@@ -21,6 +21,7 @@ mod migrate;
 mod overview;
 mod pool;
 pub mod private;
+mod queues;
 mod resolve;
 mod row;
 pub mod sql;

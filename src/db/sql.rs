@@ -102,6 +102,12 @@ statements! {
     STOP = Write "stop";
     /// See `stops_asked.sql`.
     STOPS_ASKED = Read "stops_asked";
+    /// See `decide_queue.sql`.
+    DECIDE_QUEUE = Write "decide_queue";
+    /// See `queue.sql`.
+    QUEUE = Read "queue";
+    /// See `queues.sql`.
+    QUEUES = Read "queues";
     /// See `cancel_requests.sql`.
     CANCEL_REQUESTS = Read "cancel_requests";
     /// See `prune_instances.sql`.

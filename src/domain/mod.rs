@@ -11,6 +11,7 @@ pub mod input;
 pub mod instance;
 pub mod observed;
 pub mod outcome;
+pub mod queue;
 pub mod status;
 pub mod task;
 pub mod text;

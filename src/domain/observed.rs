@@ -101,12 +101,16 @@ pub struct OldestDue {
     pub takers: i64,
     /// Slots of those instances that run nothing.
     pub free_slots: i64,
+    /// Who paused its queue, if it is paused.
+    pub paused_by: Option<String>,
 }
 
 impl OldestDue {
     /// Why it still waits, in words.
     pub fn why(&self) -> String {
-        if self.takers == 0 {
+        if let Some(by) = &self.paused_by {
+            format!("queue {} is paused by {by}", self.queue)
+        } else if self.takers == 0 {
             format!("no live worker takes queue {}", self.queue)
         } else if self.free_slots <= 0 {
             "all slots are busy".to_owned()

@@ -17,6 +17,7 @@ mod hostile;
 mod list_show;
 mod lost_answers;
 mod private;
+mod queues;
 mod runner;
 mod status;
 mod stop;

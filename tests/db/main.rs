@@ -19,6 +19,8 @@ mod lists;
 mod lost;
 mod overview;
 mod pooler;
+mod queues;
+mod roles;
 mod scene;
 mod statements;
 mod submits;

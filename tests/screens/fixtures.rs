@@ -149,6 +149,7 @@ pub(crate) fn overview(done_per_s: f64) -> Overview {
             waiting_ms: 3_000,
             takers: 2,
             free_slots: 1,
+            paused_by: None,
         }),
         done_per_s,
         failed_per_min: 0.0,
