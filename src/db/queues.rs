@@ -24,7 +24,11 @@ impl Db {
         decision: &QueueDecision,
         on_unknown: OnUnknown<'_>,
     ) -> Result<QueueDecided, DbError> {
-        let resolved = resolve(on_unknown, || self.decide_queue_once(decision)).await?;
+        let trace = || async {
+            let (effect, gate) = self.queue_after(decision).await?;
+            Ok((effect == Effect::Committed).then_some((effect, gate)))
+        };
+        let resolved = resolve(on_unknown, || self.decide_queue_once(decision), trace).await?;
         let (effect, gate) = resolved.answer;
         if effect == Effect::Committed {
             self.wake();
@@ -57,7 +61,14 @@ impl Db {
             return Ok((Effect::Committed, gate(row)?));
         }
         // It had moved on: perhaps by this very decision, sent before.
-        let now = operator
+        self.queue_after(decision).await
+    }
+
+    /// The queue as it is now, and whether this very decision has changed it.
+    async fn queue_after(&self, decision: &QueueDecision) -> Result<(Effect, Gate), DbError> {
+        let now = self
+            .inner
+            .operator
             .query(QUEUE, &[(&decision.queue.as_str(), Type::TEXT), (&decision.operation.0, Type::UUID)])
             .await?;
         let row = now.first().ok_or_else(|| DbError::BadRow {

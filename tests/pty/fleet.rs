@@ -3,8 +3,8 @@
 use rustix::process::Signal;
 
 use crate::desk::{Desk, wait_until};
-use crate::headless::Headless;
 use crate::support::empty_database;
+use crate::worker::Headless;
 
 /// Bob asks whatever works, by the same columns that the program's own statement writes.
 fn bob_asks(desk: &Desk) {
