@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use taskdeck::db::sql::{DECLARE_LOST, RECOVER, Statement};
-use taskdeck::db::{ClaimRequest, Db, Finish, FinishEnd, Heartbeat, NewInstance, Preview, Renewal, Trouble};
+use taskdeck::db::{
+    ClaimRequest, Db, Finish, FinishEnd, Heartbeat, NewInstance, Preview, Renewal, SignedOff, Trouble,
+};
 use taskdeck::domain::decision::{Decision, Seen};
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::{ClaimById, Verdict};
@@ -177,7 +179,7 @@ impl<'a> Real<'a> {
                 let state =
                     if *state == State::Working { InstanceState::Working } else { InstanceState::Draining };
                 let renewal = self.db.heartbeat(self.instance(*id), &beat(state)).await.expect("heartbeat");
-                Answer::Renewed(renewal == Renewal::Renewed)
+                Answer::Renewed(matches!(renewal, Renewal::Renewed { .. }))
             }
             Call::DeclareLost => {
                 let rows = self.outside.query(&text(DECLARE_LOST), &[]).await.expect("declare lost");
@@ -202,7 +204,7 @@ impl<'a> Real<'a> {
             }
             Call::EndInstance { id } => {
                 let ended = self.db.end_instance(self.instance(*id), 0, 0).await.expect("end");
-                Answer::Renewed(ended == Renewal::Renewed)
+                Answer::Renewed(ended == SignedOff::Yes)
             }
             Call::SetLease { id, lease } => {
                 let hours = if *lease { 1.0 } else { -1.0 };
