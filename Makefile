@@ -1,16 +1,16 @@
 # Thin on purpose: cargo does the work. `make run` and `make test` see to it first that PostgreSQL server
-# programs are there; `make check` is what CI runs.
+# programs are there, and `make test` to what only the tests need; `make check` is what CI runs.
 
 CARGO ?= cargo
 
-.PHONY: run test check format clippy docs postgres deny picture
+.PHONY: run test check format clippy docs postgres test-packages deny picture
 
 run: postgres
 	@echo "taskdeck: building (some minutes the first time), then opening the console; q ends it"
 	@$(CARGO) build --release
 	@$(CARGO) run --release --quiet
 
-test: postgres
+test: postgres test-packages
 	$(CARGO) test
 
 check: format clippy docs test
@@ -26,6 +26,9 @@ docs:
 
 postgres:
 	@sh scripts/ensure-postgres.sh
+
+test-packages:
+	@sh scripts/ensure-test-packages.sh
 
 # Needs `cargo install cargo-deny`; licences, duplicates and sources, without the network.
 deny:

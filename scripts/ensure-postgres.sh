@@ -2,6 +2,7 @@
 # Sees to it that PostgreSQL server programs are on this machine. Where none are found it says what it is going
 # to install, then asks the system's package manager for them. Does nothing where they are found.
 set -eu
+. "$(dirname "$0")/as-root.sh"
 
 found() {
     for folder in "${TASKDECK_PG_BIN:-/nonexistent}" \
@@ -14,17 +15,6 @@ found() {
         fi
     done
     return 1
-}
-
-as_root() {
-    if [ "$(id -u)" -eq 0 ]; then
-        "$@"
-    elif command -v sudo >/dev/null 2>&1; then
-        sudo "$@"
-    else
-        echo "taskdeck: run this as root, then try again: $*" >&2
-        exit 1
-    fi
 }
 
 if found; then

@@ -22,15 +22,18 @@ mod open;
 mod output;
 mod private;
 mod prompt;
+mod queues;
 mod run;
 mod show;
 mod status;
+mod stop;
 mod submit;
 mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, ListArgs, PrivateCommand, SettingsArgs, ShowArgs, SubmitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs, StopArgs,
+    SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

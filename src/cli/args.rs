@@ -167,6 +167,14 @@ pub enum Command {
     Status,
     /// Running processes, their leases and what they have in flight
     Instances,
+    /// Queues: how much waits in each, for how long, and who paused it
+    Queues,
+    /// Let workers claim nothing more from a queue; what runs goes on
+    Pause(QueueArgs),
+    /// Let workers claim from it again
+    Resume(QueueArgs),
+    /// Ask workers elsewhere to shut down; they obey at their next heartbeat
+    Stop(StopArgs),
     /// Check the database and say what is wrong and how to mend it
     Doctor,
     /// Bring the schema to this program's version
@@ -282,6 +290,41 @@ pub struct DecideArgs {
     /// Why; it stands in the task's history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+}
+
+/// Which queue to decide about.
+#[derive(Debug, Args)]
+pub struct QueueArgs {
+    /// The queue; with @VERSION (`taskdeck queues` shows it) only if nobody has changed it since
+    #[arg(value_name = "QUEUE[@VERSION]")]
+    pub queue: String,
+    /// Why; it is shown with the queue and stands in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+/// Whom to ask to shut down.
+#[derive(Debug, Args)]
+pub struct StopArgs {
+    /// Instances, each by its id, the beginning of it, or host:pid; `taskdeck instances` lists them. With @VERSION
+    /// (`stop_version` there) only if nobody has asked it since
+    #[arg(value_name = "INSTANCE[@VERSION]", required_unless_present = "all", conflicts_with = "all")]
+    pub instances: Vec<String>,
+    /// Every instance that runs tasks
+    #[arg(long)]
+    pub all: bool,
+    /// drain: claim nothing more, wait for what runs; cancel: ask what runs to stop, too
+    #[arg(long, value_name = "MODE", default_value = "drain")]
+    pub mode: String,
+    /// Why; it stands in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Wait until they have ended; exit 0 only if they have
+    #[arg(long)]
+    pub wait: bool,
+    /// The longest to wait [default: 60s]
+    #[arg(long, value_name = "TIME", requires = "wait", allow_hyphen_values = true)]
+    pub timeout: Option<String>,
 }
 
 impl Cli {

@@ -186,7 +186,7 @@ fn row(verdict: &Verdict) -> (&'static str, Option<&Task>) {
     }
 }
 
-fn outcome_of(failure: &Failure) -> Option<&'static str> {
+pub(super) fn outcome_of(failure: &Failure) -> Option<&'static str> {
     match failure.exit {
         Exit::Unavailable => Some("unavailable"),
         Exit::Unknown => Some("unknown"),

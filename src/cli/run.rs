@@ -15,12 +15,14 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, host, open};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, instances, json, list, manual, migrate, private, show, status, submit,
+    config_command, decide, doctor, instances, json, list, manual, migrate, private, queues, show, status,
+    stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;
 use crate::db::conninfo::process_env;
 use crate::domain::DecisionKind;
+use crate::domain::queue::QueueAct;
 use crate::domain::text::visible_lines;
 use crate::logging::{self, LogLine, Plan, Purpose};
 use crate::signals::{Signals, name};
@@ -89,6 +91,10 @@ async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
         Command::Requeue(args) => decide::run(call, DecisionKind::Requeue, args).await,
         Command::Status => status::run(call).await,
         Command::Instances => instances::run(call).await,
+        Command::Queues => queues::list(call).await,
+        Command::Pause(args) => queues::decide(call, QueueAct::Pause, args).await,
+        Command::Resume(args) => queues::decide(call, QueueAct::Resume, args).await,
+        Command::Stop(args) => stop::run(call, args).await,
         Command::Doctor => doctor::run(call).await,
         Command::Migrate => migrate::run(call).await,
         Command::Private { command } => private::run(call, *command).await,

@@ -19,7 +19,9 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// Something may be there to do.
-    Notified,
+    Work,
+    /// Some process was asked to stop.
+    Fleet,
     /// Nothing came within the time.
     TimedOut,
 }
@@ -29,6 +31,7 @@ pub struct Listener {
     client: Client,
     connection: Connection,
     limits: Limits,
+    fleet: String,
 }
 
 impl std::fmt::Debug for Listener {
@@ -63,8 +66,9 @@ impl Db {
             return Err(silent());
         };
         let (client, connection) = opened.map_err(|error| connector.explain(&error))?;
-        let mut listener = Listener { client, connection, limits };
-        let listen = format!("LISTEN \"{}\"", self.inner.schema.channel());
+        let fleet = self.inner.schema.fleet_channel();
+        let listen = format!("LISTEN \"{}\"; LISTEN \"{fleet}\"", self.inner.schema.channel());
+        let mut listener = Listener { client, connection, limits, fleet };
         listener.call(|client| async move { client.batch_execute(&listen).await }).await?;
         Ok(listener)
     }
@@ -77,8 +81,7 @@ impl Listener {
     /// The connection was lost: open another, then read the tables.
     pub async fn wait(&mut self, within: Duration) -> Result<Wake, DbError> {
         match timeout(within.min(PING_EVERY), self.next()).await {
-            Ok(Ok(())) => Ok(Wake::Notified),
-            Ok(Err(error)) => Err(error),
+            Ok(heard) => heard,
             Err(_) if within < PING_EVERY => Ok(Wake::TimedOut),
             Err(_) => {
                 self.call(|client| async move { client.check_connection().await }).await?;
@@ -88,10 +91,12 @@ impl Listener {
     }
 
     /// Reads until a notification comes.
-    async fn next(&mut self) -> Result<(), DbError> {
+    async fn next(&mut self) -> Result<Wake, DbError> {
         loop {
             match poll_fn(|context| self.connection.poll_message(context)).await {
-                Some(Ok(AsyncMessage::Notification(_))) => return Ok(()),
+                Some(Ok(AsyncMessage::Notification(heard))) => {
+                    return Ok(if heard.channel() == self.fleet { Wake::Fleet } else { Wake::Work });
+                }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(classify(&error, Effect::Read)),
                 None => return Err(DbError::not_sent("the listening connection was closed")),
@@ -104,7 +109,7 @@ impl Listener {
     where
         F: Future<Output = Result<(), tokio_postgres::Error>> + 'a,
     {
-        let Self { client, connection, limits } = self;
+        let Self { client, connection, limits, .. } = self;
         let answer = call(client);
         let drive = async {
             loop {

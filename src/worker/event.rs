@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::db::Recovered;
-use crate::domain::{InstanceId, InstanceState, Status, TaskId};
+use crate::domain::{InstanceId, InstanceState, Status, StopMode, TaskId};
 
 /// Something that happened to this process's workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +106,15 @@ pub enum WorkerEvent {
         reason: String,
         /// Tasks whose results are discarded.
         discarded: Vec<TaskId>,
+    },
+    /// Somebody asked this process to stop, and it does.
+    AskedToStop {
+        /// How.
+        mode: StopMode,
+        /// Who.
+        by: String,
+        /// Why, as they put it.
+        reason: Option<String>,
     },
     /// A part of the worker does not get through to the database. Told once, not at each try.
     Trouble {

@@ -15,8 +15,8 @@ use super::ledger::Ledger;
 use super::rates::Rates;
 use super::trouble::Troubles;
 use crate::db::{Db, DbError};
-use crate::domain::observed::LocalWorkers;
-use crate::domain::{InstanceId, InstanceState};
+use crate::domain::observed::{LocalWorkers, LostLease};
+use crate::domain::{InstanceId, InstanceState, StopMode, StopRequest};
 
 /// How far the worker is on its way out. It only ever moves on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,9 +119,13 @@ pub(super) struct Core {
     pub(super) over: Latch,
     /// What the listening connection hears.
     pub(super) heard: watch::Sender<Heard>,
+    /// What somebody asked of the present instance.
+    asked_to_stop: Mutex<Option<StopRequest>>,
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     troubles: Mutex<Troubles>,
+    /// When the latest lease was lost, and how many tasks with it.
+    lost: Mutex<Option<(Instant, usize)>>,
 }
 
 impl Core {
@@ -134,13 +138,17 @@ impl Core {
             slots: config.workers,
             running: Vec::new(),
             buffered: 0,
+            asked_to_stop: None,
             lease_left: Duration::ZERO,
             trouble: None,
+            lost: None,
         };
         Self {
             ledger: Mutex::new(Ledger::new(life.instance, config.workers)),
             rates: Mutex::new(Rates::new(Instant::now())),
             troubles: Mutex::default(),
+            asked_to_stop: Mutex::default(),
+            lost: Mutex::default(),
             bells: Bells::default(),
             phase: watch::Sender::new(Phase::Open),
             life: watch::Sender::new(life),
@@ -184,6 +192,25 @@ impl Core {
         }
     }
 
+    /// What somebody asked of the present instance.
+    pub(super) fn asked_to_stop(&self) -> Option<StopRequest> {
+        lock(&self.asked_to_stop).clone()
+    }
+
+    /// Does what somebody asked; every heartbeat repeats it, and only the first time does anything.
+    pub(super) fn obey(&self, stop: StopRequest) {
+        let known = lock(&self.asked_to_stop).replace(stop.clone());
+        if known.as_ref() == Some(&stop) {
+            return;
+        }
+        let StopRequest { mode, by, reason, .. } = stop;
+        self.events.tell(|| WorkerEvent::AskedToStop { mode, by, reason });
+        self.advance(match mode {
+            StopMode::Drain => Phase::Draining,
+            StopMode::Cancel => Phase::Canceling,
+        });
+    }
+
     /// Moves on to `phase`, never back. Returns whether that changed anything.
     pub(super) fn advance(&self, phase: Phase) -> bool {
         let changed = self.phase.send_if_modified(|current| {
@@ -213,6 +240,8 @@ impl Core {
             cancel.request();
         }
         *self.rates() = Rates::new(Instant::now());
+        *lock(&self.asked_to_stop) = None;
+        *lock(&self.lost) = Some((Instant::now(), loss.discarded.len()));
         self.life.send_replace(next);
         self.events.tell(|| WorkerEvent::LeaseLost { instance: before, reason, discarded: loss.discarded });
         self.bells.settled.notify_one();
@@ -230,6 +259,12 @@ impl Core {
         if lock(&self.troubles).over(part, &self.events, Instant::now()) {
             self.bells.view.notify_one();
         }
+    }
+
+    /// The latest loss of a lease.
+    pub(super) fn lost(&self, now: Instant) -> Option<LostLease> {
+        let lost = *lock(&self.lost);
+        lost.map(|(at, discarded)| LostLease { ago: now.saturating_duration_since(at), discarded })
     }
 
     pub(super) fn trouble(&self) -> Option<String> {

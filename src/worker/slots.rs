@@ -24,7 +24,9 @@ pub(super) async fn run(core: Arc<Core>, slot: usize) {
         let mut rung = std::pin::pin!(core.bells.slots.notified());
         // Registered before the ledger is read, so that a claim between the two is not missed.
         rung.as_mut().enable();
-        let started = core.ledger().start(slot, Instant::now());
+        // What waits under a lease that has passed (a process that stood still finds it so) may be another's by now:
+        // the heart is about to discard it.
+        let started = core.life().stands().then(|| core.ledger().start(slot, Instant::now())).flatten();
         let Some((claim, started)) = started else {
             rung.await;
             continue;

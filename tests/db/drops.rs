@@ -312,13 +312,13 @@ async fn a_wait_for_a_wake_up() {
         client.batch_execute("NOTIFY taskdeck_taskdeck").await.expect("notify");
         let first = polled(polls, listener.wait(PATIENCE)).await;
         if let Some(first) = first {
-            assert_eq!(first.expect("a wait"), Wake::Notified);
+            assert_eq!(first.expect("a wait"), Wake::Work);
             let second = listener.wait(Duration::from_millis(1)).await.expect("a wait");
             assert_eq!(second, Wake::TimedOut, "one wake-up is one");
             return;
         }
         let second = listener.wait(PATIENCE).await.expect("the listener is as good as before");
-        assert_eq!(second, Wake::Notified, "after {polls} polls the wake-up is still to come");
+        assert_eq!(second, Wake::Work, "after {polls} polls the wake-up is still to come");
     }
     panic!("the wait does not end");
 }

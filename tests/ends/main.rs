@@ -16,8 +16,13 @@ mod support;
 #[path = "../support/terminal.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod terminal;
+#[path = "../pty/worker.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod worker;
 
+mod clocks;
 mod files;
+mod frozen;
 mod hearing;
 mod signalled;
 mod slow;

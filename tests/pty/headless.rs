@@ -1,77 +1,12 @@
 //! The program without a terminal: its log, its signals, its service manager.
 
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::desk::{Desk, PROGRAM, wait_until};
-use crate::process::Process;
+use crate::desk::{Desk, wait_until};
 use crate::support::{PATIENCE, empty_database, psql};
-
-/// A worker without a terminal.
-pub(crate) struct Headless {
-    child: Child,
-}
-
-/// How it ended.
-pub(crate) struct End {
-    /// Its exit code; none where a signal ended it.
-    pub(crate) code: Option<i32>,
-    /// What it wrote on standard output.
-    pub(crate) out: String,
-    /// What it wrote on standard error.
-    pub(crate) log: String,
-}
-
-impl Headless {
-    /// Starts one and waits until it is registered.
-    pub(crate) fn start(url: &str, flags: &[&str], variables: &[(&str, &str)]) -> Self {
-        let child = Command::new(PROGRAM)
-            .arg("--no-ui")
-            .args(flags)
-            .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
-            .env("TASKDECK_DATABASE_URL", url)
-            .env("HOME", "/nonexistent")
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("start a worker");
-        let pid = child.id();
-        wait_until("a registered worker", || {
-            let sql = format!("SELECT 1 FROM taskdeck.instances WHERE pid = {pid}");
-            psql(url, &sql).is_ok_and(|found| found == "1").then_some(())
-        });
-        Self { child }
-    }
-
-    pub(crate) fn process(&self) -> Process {
-        Process { pid: self.child.id() }
-    }
-
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> End {
-        let read = |stream: &mut dyn std::io::Read| {
-            let mut text = String::new();
-            stream.read_to_string(&mut text).expect("UTF-8");
-            text
-        };
-        let code = wait_until("the worker's end", || self.child.try_wait().expect("a child")).code();
-        let out = read(self.child.stdout.as_mut().expect("its output"));
-        let log = read(self.child.stderr.as_mut().expect("its log"));
-        End { code, out, log }
-    }
-}
-
-impl Drop for Headless {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::worker::Headless;
 
 /// A database with one task, RUNNING for as long as it takes under a worker without a terminal.
 fn busy(flags: &[&str]) -> (Desk, Headless, i64) {

@@ -15,6 +15,7 @@ mod company;
 mod conflicts;
 mod desk;
 mod everyday;
+mod fleet;
 mod headless;
 mod hostile;
 mod leaving;
@@ -22,10 +23,13 @@ mod outage;
 mod outside;
 mod panics;
 mod private;
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod process;
 mod signals;
 mod sizes;
 mod suspending;
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod worker;
 mod writing;
 
 /// The most that any wait lasts before it is a failure; the terminal asks for it here.

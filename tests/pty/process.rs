@@ -17,8 +17,12 @@ impl Process {
     /// The only child of `parent` that runs `program`.
     pub(crate) fn child_of(parent: u32, program: &str) -> Self {
         wait_until(&format!("a {program} below {parent}"), || {
-            let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
-            list.split_whitespace()
+            // Each thread has the children that it has started.
+            let threads = fs::read_dir(format!("/proc/{parent}/task")).ok()?.flatten();
+            let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+            lists
+                .collect::<String>()
+                .split_whitespace()
                 .filter_map(|pid| pid.parse().ok())
                 .map(|pid| Self { pid })
                 .find(|process| process.name().is_some_and(|name| name == program))
@@ -38,6 +42,11 @@ impl Process {
     /// Its state letter, `Z` where it is gone.
     pub(crate) fn state(self) -> char {
         self.fields().map_or('Z', |fields| fields[0].chars().next().unwrap_or('?'))
+    }
+
+    /// The process group that it is in; none where it is gone.
+    pub(crate) fn group(self) -> Option<u32> {
+        self.fields()?[2].parse().ok()
     }
 
     /// Whether it has ended.

@@ -24,7 +24,7 @@ const KEEPER: &str = r#"
     cat "$2/initdb.log" >&2; rm -rf "$2"; exit 1; }
 run() {
     "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses=127.0.0.1 -p "$3" -c fsync=off -c full_page_writes=off \
-        -c synchronous_commit=off -c max_connections=200 -c shared_buffers=64MB -c autovacuum_naptime=5s \
+        -c synchronous_commit="$4" -c max_connections=200 -c shared_buffers=64MB -c autovacuum_naptime=5s \
         >>"$2/server.log" 2>&1 </dev/null &
     pid=$!
 }
@@ -48,16 +48,35 @@ pub struct Server {
     port: u16,
 }
 
+/// What a commit waits for before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commits {
+    /// Nothing: a crash of the server loses the newest of them.
+    Fast,
+    /// Until the log has left the server: its crash loses none. One of the machine would, as nothing is synced.
+    Kept,
+}
+
 impl Server {
     /// Makes a cluster and starts it.
     pub fn start() -> Self {
-        Self::keep(new_folder(), free_port())
+        Self::keep(new_folder(), free_port(), Commits::Fast)
+    }
+
+    /// Makes a cluster that keeps what it has answered through [`Server::stop_immediately`].
+    pub fn start_keeping_commits() -> Self {
+        // Nobody must have the port while the server is down. From the range that the kernel gives to connections one
+        // that is being made to this very port could get it, and would then be connected to itself.
+        let mut ports = 20_000 + u16::try_from(std::process::id() % 10_000).expect("a small number")..32_000;
+        let port = ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok());
+        Self::keep(new_folder(), port.expect("a free port"), Commits::Kept)
     }
 
     /// Starts what is in `folder`, a cluster of its own where there is none.
-    fn keep(folder: PathBuf, port: u16) -> Self {
+    fn keep(folder: PathBuf, port: u16, commits: Commits) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", KEEPER, "keeper"]).arg(programs()).arg(&folder).arg(port.to_string());
+        command.arg(if commits == Commits::Kept { "on" } else { "off" });
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
         if let Some((uid, gid)) = server_account() {
             command.uid(uid).gid(gid);
@@ -82,7 +101,7 @@ impl Server {
         own(&folder.join("data/postgresql.auto.conf"), &settings);
         own(&folder.join("data/standby.signal"), "");
         self.start_again();
-        Self::keep(folder, free_port())
+        Self::keep(folder, free_port(), Commits::Fast)
     }
 
     /// Starts it again after a stop, as a standby of nobody: it answers and takes no writes.
@@ -143,7 +162,8 @@ impl Server {
         }
     }
 
-    fn log(&self) -> String {
+    /// What it has said so far.
+    pub fn log(&self) -> String {
         ["initdb.log", "server.log"]
             .iter()
             .map(|name| std::fs::read_to_string(self.folder.join(name)).unwrap_or_default())

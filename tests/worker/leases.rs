@@ -5,7 +5,7 @@ use std::time::Duration;
 use taskdeck::domain::{Status, TextCounts};
 use taskdeck::worker::{Config, WorkerEvent};
 
-use crate::rig::{Running, Script, config, reaches, submit, task};
+use crate::rig::{FROZEN_FOR, Running, Script, config, reaches, submit, submit_many, task};
 use crate::support::{Server, database};
 
 async fn lease_lost(worker: &mut Running) -> Vec<taskdeck::domain::TaskId> {
@@ -52,7 +52,7 @@ async fn an_instance_that_was_declared_lost_begins_anew_and_its_results_are_disc
 /// No heartbeat gets through: the local clock says when the lease has passed, without any answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_may_have_passed_is_lost_without_the_database() {
-    let mut server = Server::start();
+    let mut server = Server::start_keeping_commits();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     let db = crate::support::open(&server.url("work"), taskdeck::db::Limits::default()).await;
     db.migrate().await.expect("migrate");
@@ -79,4 +79,32 @@ async fn a_lease_that_may_have_passed_is_lost_without_the_database() {
     tokio::time::timeout(crate::support::PATIENCE, well).await.expect("in time").expect("it lives");
     assert_eq!(worker.drain().await, []);
     assert_eq!(task(&db, held).await.status, Status::Succeeded);
+}
+
+/// Everything of the worker is on one thread, and stands still with the analyser for longer than the lease, as a
+/// process does that was stopped. The slot is the first that goes on, before the heart has looked at the time.
+#[tokio::test]
+async fn what_waits_under_a_lease_that_has_passed_is_not_begun() {
+    let test = database().await;
+    let script = Script::new();
+    let quick = Config { workers: 1, lease: FROZEN_FOR / 2, ..config() };
+    submit_many(&test.db, 20).await;
+    let frozen = submit(&test.db, "freeze").await;
+    let behind = submit_many(&test.db, 5).await;
+    let mut worker = Running::start(&test.db, quick, script.clone());
+    let claimed = worker.event("claimed together", |event| match event {
+        WorkerEvent::Claimed { claims } if claims.iter().any(|(id, _)| *id == frozen) => Some(claims.clone()),
+        _ => None,
+    });
+    let claimed = claimed.await;
+    assert!(behind.iter().any(|id| claimed.contains(&(*id, 1))), "claimed ahead of the slot: {claimed:?}");
+    let mut discarded = lease_lost(&mut worker).await;
+    discarded.retain(|id| behind.contains(id));
+    assert!(!discarded.is_empty());
+    for id in discarded {
+        let done = reaches(&test.db, id, Status::Succeeded).await;
+        assert_eq!(done.claim_no, 2);
+        assert!(!script.runs().contains(&(id, 1)), "{id} was begun under a lease that had passed");
+    }
+    assert_eq!(worker.drain().await, []);
 }

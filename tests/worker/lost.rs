@@ -52,7 +52,7 @@ async fn every_write_once(cut: Cut) {
     reaches(&test.db, behind, Status::Succeeded).await;
     assert_eq!(moves(&test.db, behind).await, ["recover"]);
 
-    lose("unnest($2::text[]) AS q(name)");
+    lose("unnest($2::text[]) AS n(name)");
     lose("AS f(id, claim_no, words");
     let counted = submit(&test.db, "two words").await;
     assert_eq!(reaches(&test.db, counted, Status::Succeeded).await.version, 2);

@@ -19,4 +19,5 @@ mod rig;
 mod runs;
 mod shutdowns;
 mod signals;
+mod stops;
 mod storm;

@@ -10,10 +10,8 @@ use crate::rig::{Running, Script, config, reaches, submit, submit_many};
 use crate::support::{PATIENCE, Server, open, until};
 
 async fn server() -> (Server, taskdeck::db::Db) {
-    let server = Server::start();
+    let server = Server::start_keeping_commits();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
-    // Unlike the other databases of tests, this one keeps through a crash what it has acknowledged.
-    server.psql("postgres", "ALTER DATABASE work SET synchronous_commit = on").expect("alter");
     let db = open(&server.url("work"), Limits::default()).await;
     db.migrate().await.expect("migrate");
     (server, db)

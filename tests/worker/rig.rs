@@ -23,7 +23,7 @@ use crate::support::{PATIENCE, until};
 /// Does what its text says, and remembers every run.
 ///
 /// `fail …` fails; `panic …` panics; `held …` waits for [`Script::open`] or a cancel; `deaf …` waits for it whatever
-/// is asked; everything else is counted at once.
+/// is asked; `freeze …` stands still with everything on its thread for [`FROZEN_FOR`]; everything else is counted at once.
 #[derive(Debug)]
 pub(crate) struct Script {
     gate: watch::Sender<bool>,
@@ -68,6 +68,7 @@ impl Script {
                 () = cancel.requested() => return Analysis::Stopped { said: String::new() },
             },
             "deaf" => drop(opened.await),
+            "freeze" if job.claim_no == 1 => std::thread::sleep(FROZEN_FOR),
             _ => {}
         }
         Analysis::Success { counts: TextCounts::of(&job.text), output: None }
@@ -91,6 +92,9 @@ impl Analyser for Script {
         .boxed()
     }
 }
+
+/// For how long `freeze …` stands still.
+pub(crate) const FROZEN_FOR: Duration = Duration::from_secs(2);
 
 /// Short waits, so that tests are.
 pub(crate) fn config() -> Config {

@@ -27,9 +27,12 @@ impl Group {
         self.pid.as_raw_nonzero().get()
     }
 
+    /// Asks every process of the group to end. One that was stopped (with this process, by whoever froze it) is
+    /// continued: it could not heed the request before.
     pub(super) fn terminate(&self) {
         // A group that is gone already needs no signal.
         let _ = kill_process_group(self.pid, Signal::TERM);
+        let _ = kill_process_group(self.pid, Signal::CONT);
     }
 
     pub(super) fn kill(&self) {

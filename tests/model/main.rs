@@ -1,0 +1,15 @@
+//! The lease and claim protocol as a model, checked exhaustively, and the model held against the real statements.
+
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod support;
+
+mod act;
+mod conformance;
+mod counterexamples;
+mod holds;
+mod properties;
+mod protocol;
+mod search;
+mod walk;
+mod world;

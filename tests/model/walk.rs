@@ -1,0 +1,374 @@
+//! A random walk over the statements: what to do next, and what the model answers.
+
+use std::collections::HashMap;
+
+use fastrand::Rng;
+use taskdeck::domain::outcome::Finished;
+use taskdeck::domain::{DecisionKind, Status};
+
+use crate::protocol::{End, Events, Guards, INSTANCES, State, TASKS, Tables};
+
+/// Attempts before a task is FAILED.
+pub(crate) const MAX_ATTEMPTS: u8 = 2;
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// A task in this place; once it is there, the same submit sent again.
+    Submit {
+        place: u8,
+        status: Status,
+    },
+    Register {
+        id: u8,
+    },
+    /// Of all that is due: which of several a limit would leave is not the protocol's business.
+    ClaimNext {
+        id: u8,
+    },
+    ClaimById {
+        id: u8,
+        task: u8,
+    },
+    Finish {
+        id: u8,
+        finishes: Vec<OneFinish>,
+    },
+    Release {
+        id: u8,
+        claims: Vec<(u8, u8)>,
+    },
+    Decide {
+        kind: DecisionKind,
+        seen: Vec<(u8, u8)>,
+        operation: u8,
+    },
+    Heartbeat {
+        id: u8,
+        state: State,
+    },
+    /// `declare_lost.sql` alone.
+    DeclareLost,
+    /// `recover.sql` alone.
+    TakeBack,
+    /// Both, as the program calls them.
+    Recover,
+    EndInstance {
+        id: u8,
+    },
+    /// Outside: the lease passes or comes back.
+    SetLease {
+        id: u8,
+        lease: bool,
+    },
+    /// Outside: the row is forgotten.
+    Prune {
+        id: u8,
+    },
+    /// Outside: the task comes due.
+    ComesDue {
+        task: u8,
+    },
+}
+
+/// The end of one claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OneFinish {
+    pub(crate) task: u8,
+    pub(crate) claim_no: u8,
+    pub(crate) end: End,
+    pub(crate) operation: u8,
+}
+
+/// What a decision did to one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Did {
+    Committed(Status, u8),
+    Conflict(Status, u8),
+    Held(Status, u8),
+    NotFound,
+}
+
+/// An answer, as far as the model knows of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Done,
+    Created(bool),
+    Claimed(Vec<(u8, u8)>),
+    /// Whether it won, and the row's state and claim number now.
+    ById(Option<(bool, Status, u8)>),
+    Finished(Vec<Finished>),
+    Released(Vec<u8>),
+    Decided(Vec<(u8, Did)>),
+    Renewed(bool),
+    Lost(Vec<u8>),
+    Recovered(Vec<(u8, Status, u8)>),
+}
+
+/// The events of a walk.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log(HashMap<(u8, u8), Status>);
+
+impl Events for Log {
+    fn of(&self, operation: u8, task: u8) -> Option<Status> {
+        self.0.get(&(operation, task)).copied()
+    }
+
+    fn note(&mut self, operation: u8, task: u8, after: Status) {
+        self.0.insert((operation, task), after);
+    }
+}
+
+/// The model's side of a walk.
+pub(crate) struct Walk {
+    rng: Rng,
+    pub(crate) tables: Tables<Log>,
+    /// What was called, for those that are sent again.
+    pub(crate) calls: Vec<Call>,
+    operations: u8,
+}
+
+impl Walk {
+    pub(crate) fn new(seed: u64) -> Self {
+        let (tasks, instances) = ([None; TASKS], [None; INSTANCES]);
+        let tables = Tables { tasks, instances, max_attempts: MAX_ATTEMPTS, events: Log::default() };
+        Self { rng: Rng::with_seed(seed), tables, calls: Vec::new(), operations: 0 }
+    }
+
+    fn any(&mut self, count: usize) -> u8 {
+        u8::try_from(self.rng.usize(..count)).expect("few")
+    }
+
+    fn often(&mut self) -> bool {
+        self.rng.u8(..4) > 0
+    }
+
+    fn operation(&mut self) -> u8 {
+        self.operations += 1;
+        self.operations
+    }
+
+    /// Mostly the claim that the row bears, sometimes one beside it.
+    fn claim(&mut self, task: u8) -> (u8, u8) {
+        let current = self.tables.tasks[usize::from(task)].map_or(0, |row| row.claim_no);
+        let beside = [current.saturating_sub(1), current + 1];
+        (task, if self.often() { current } else { beside[self.rng.usize(..2)] })
+    }
+
+    /// Mostly who owns the task, sometimes anybody.
+    fn owner(&mut self, task: u8) -> u8 {
+        let anybody = self.any(INSTANCES);
+        let owner = self.tables.tasks[usize::from(task)].and_then(|row| row.owner);
+        owner.filter(|_| self.often()).unwrap_or(anybody)
+    }
+
+    fn tasks(&mut self) -> Vec<u8> {
+        if self.rng.u8(..5) == 0 { vec![0, 1] } else { vec![self.any(TASKS)] }
+    }
+
+    fn finish(&mut self) -> Call {
+        let tasks = self.tasks();
+        let id = self.owner(tasks[0]);
+        let finishes = tasks
+            .into_iter()
+            .map(|task| {
+                let (task, claim_no) = self.claim(task);
+                let end = if self.rng.bool() { End::Success(1 + self.any(2)) } else { End::Failure };
+                OneFinish { task, claim_no, end, operation: self.operation() }
+            })
+            .collect();
+        Call::Finish { id, finishes }
+    }
+
+    fn decide(&mut self) -> Call {
+        let mut kind = DecisionKind::ALL[self.rng.usize(..4)];
+        let tasks = self.tasks();
+        if self.often()
+            && let Some(row) = self.tables.tasks[usize::from(tasks[0])]
+            && let Some(fits) = DecisionKind::ALL.into_iter().find(|kind| kind.leads_to(row.status).is_some())
+        {
+            kind = fits;
+        }
+        let seen = tasks
+            .into_iter()
+            .map(|task| {
+                let version = self.tables.tasks[usize::from(task)].map_or(0, |row| row.version);
+                (task, if self.often() { version } else { version.saturating_sub(1) })
+            })
+            .collect();
+        Call::Decide { kind, seen, operation: self.operation() }
+    }
+
+    /// What comes next; a call in six is one of before, sent again as it was.
+    pub(crate) fn next(&mut self) -> Call {
+        let call = self.choose();
+        self.calls.push(call.clone());
+        call
+    }
+
+    fn choose(&mut self) -> Call {
+        let again =
+            |call: &&Call| matches!(call, Call::Finish { .. } | Call::Release { .. } | Call::Decide { .. });
+        if self.rng.u8(..6) == 0
+            && let Some(call) = self.calls.iter().rev().filter(again).nth(self.rng.usize(..4))
+        {
+            return call.clone();
+        }
+        if let Some(place) = self.tables.tasks.iter().position(Option::is_none)
+            && self.rng.u8(..3) == 0
+        {
+            let status = if self.rng.bool() { Status::Queued } else { Status::Submitted };
+            return Call::Submit { place: u8::try_from(place).expect("few"), status };
+        }
+        let (id, task) = (self.any(INSTANCES), self.any(TASKS));
+        match self.rng.u8(..40) {
+            0 => Call::Submit { place: task, status: Status::Queued },
+            1..=3 => Call::Register { id },
+            4..=7 => Call::ClaimNext { id },
+            8..=11 => Call::ClaimById { id, task },
+            12..=17 => self.finish(),
+            18..=20 => {
+                let tasks = self.tasks();
+                let id = self.owner(tasks[0]);
+                Call::Release { id, claims: tasks.into_iter().map(|task| self.claim(task)).collect() }
+            }
+            21..=26 => self.decide(),
+            27..=29 => {
+                Call::Heartbeat { id, state: if self.often() { State::Working } else { State::Draining } }
+            }
+            30 => Call::DeclareLost,
+            31 | 32 => Call::TakeBack,
+            33 => Call::Recover,
+            34 => Call::EndInstance { id },
+            35..=37 => Call::SetLease { id: self.owner(task), lease: self.rng.u8(..3) == 0 },
+            38 if self.rng.bool() => Call::Prune { id },
+            _ => Call::ComesDue { task },
+        }
+    }
+
+    /// What the model says that `call` answers, and does.
+    pub(crate) fn answer(&mut self, call: &Call) -> Answer {
+        let tables = &mut self.tables;
+        let guards = Guards::ALL;
+        match call {
+            Call::Submit { place, status } => {
+                let known = tables.tasks[usize::from(*place)].is_some();
+                Answer::Created(tables.submit(guards, *place, known, *status))
+            }
+            Call::Register { id } => {
+                tables.register(*id);
+                Answer::Done
+            }
+            Call::ClaimNext { id } => {
+                let may = tables.may_claim(guards, *id);
+                let due: Vec<u8> = (0..2).filter(|task| may && tables.is_claimable(guards, *task)).collect();
+                let won = due.into_iter().filter_map(|task| Some((task, tables.claim(guards, *id, task)?)));
+                Answer::Claimed(won.collect())
+            }
+            Call::ClaimById { id, task } => {
+                let may = tables.may_claim(guards, *id) && tables.is_claimable(guards, *task);
+                let won = may && tables.claim(guards, *id, *task).is_some();
+                let row = tables.tasks[usize::from(*task)];
+                Answer::ById(row.map(|row| (won, row.status, row.claim_no)))
+            }
+            Call::Finish { id, finishes } => Answer::Finished(tables.finish_all(*id, finishes)),
+            Call::Release { id, claims } => {
+                let gone = claims.iter().filter(|claim| tables.release(guards, *id, **claim).is_some());
+                Answer::Released(gone.map(|(task, _)| *task).collect())
+            }
+            Call::Decide { kind, seen, operation } => {
+                Answer::Decided(tables.decide_and_ask(*kind, seen, *operation))
+            }
+            Call::Heartbeat { id, state } => Answer::Renewed(tables.heartbeat(guards, *id, *state)),
+            Call::DeclareLost => Answer::Lost((0..4).filter(|id| tables.declare_lost(guards, *id)).collect()),
+            Call::TakeBack => Answer::Recovered(tables.take_back()),
+            Call::Recover => {
+                for id in 0..4 {
+                    tables.declare_lost(guards, id);
+                }
+                Answer::Recovered(tables.take_back())
+            }
+            Call::EndInstance { id } => Answer::Renewed(tables.end_instance(guards, *id)),
+            Call::SetLease { id, lease } => {
+                if let Some(row) = &mut tables.instances[usize::from(*id)] {
+                    row.lease = *lease;
+                }
+                Answer::Done
+            }
+            Call::Prune { id } => {
+                tables.instances[usize::from(*id)] = None;
+                Answer::Done
+            }
+            Call::ComesDue { task } => {
+                if let Some(row) = &mut tables.tasks[usize::from(*task)] {
+                    row.due = true;
+                }
+                Answer::Done
+            }
+        }
+    }
+}
+
+impl Tables<Log> {
+    /// `Db::finish`: the successes in one statement, then each of the others, then whether it was this same finish.
+    fn finish_all(&mut self, id: u8, finishes: &[OneFinish]) -> Vec<Finished> {
+        let guards = Guards::ALL;
+        let mut committed = Vec::new();
+        for one in finishes {
+            if let End::Success(result) = one.end {
+                committed.push(self.finish_success(guards, id, (one.task, one.claim_no), result));
+            } else {
+                committed.push(false);
+            }
+        }
+        let answers = finishes.iter().zip(committed).map(|(one, committed)| {
+            if committed {
+                return Finished::Committed { status: Status::Succeeded };
+            }
+            let Some(ended) = self.finish(guards, id, (one.task, one.claim_no), one.end, one.operation)
+            else {
+                return Finished::NotFound;
+            };
+            let own = ended.own && one.end != End::Failure;
+            match self.events.of(one.operation, one.task) {
+                _ if ended.changed || own => Finished::Committed { status: ended.status },
+                Some(status) => Finished::Committed { status },
+                None => Finished::LeaseLost { status: ended.status, claim_no: ended.claim_no.into() },
+            }
+        });
+        answers.collect()
+    }
+
+    /// `Db::decide`: the decision, then, where it changed nothing, whether it had before.
+    fn decide_and_ask(&mut self, kind: DecisionKind, seen: &[(u8, u8)], operation: u8) -> Vec<(u8, Did)> {
+        let guards = Guards::ALL;
+        let may: Vec<bool> = seen.iter().map(|seen| self.judged(guards, kind, *seen).is_some()).collect();
+        let changed = self.decide(guards, kind, seen, operation);
+        let before = seen.iter().all(|(task, _)| self.events.of(operation, *task).is_some());
+        let did = seen.iter().zip(may).map(|((task, _), may)| {
+            let did = match self.tables_row(*task) {
+                None => Did::NotFound,
+                Some((status, version)) if changed || before => Did::Committed(status, version),
+                Some((status, version)) if may => Did::Held(status, version),
+                Some((status, version)) => Did::Conflict(status, version),
+            };
+            (*task, did)
+        });
+        did.collect()
+    }
+
+    fn tables_row(&self, task: u8) -> Option<(Status, u8)> {
+        self.tasks[usize::from(task)].map(|row| (row.status, row.version))
+    }
+
+    fn take_back(&mut self) -> Vec<(u8, Status, u8)> {
+        let guards = Guards::ALL;
+        let seen: Vec<_> = (0..2).filter_map(|task| self.recover_sees(guards, task)).collect();
+        seen.into_iter()
+            .filter_map(|seen| {
+                let status = self.recover_takes(guards, seen)?;
+                Some((seen.task, status, self.tasks[usize::from(seen.task)]?.claim_no))
+            })
+            .collect()
+    }
+}
