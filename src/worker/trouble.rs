@@ -1,4 +1,5 @@
-//! Repeated errors, told once with a count, whichever part meets them: in an outage every part says the same.
+//! Repeated errors, told once with a count. In an outage every part says the same: it is told by the first that meets
+//! it, and once more where that one only helps and then one that works meets it too.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -27,7 +28,10 @@ impl Troubles {
     /// A call failed.
     pub(super) fn failed(&mut self, part: Part, error: &DbError, events: &Events, now: Instant) {
         let message = error.to_string();
-        let known = self.open.values().any(|outage| outage.told.contains(&message));
+        let known = self
+            .open
+            .iter()
+            .any(|(told, outage)| (told.works() || !part.works()) && outage.told.contains(&message));
         let outage = self.open.entry(part).or_insert_with(|| Outage {
             since: now,
             failures: 0,
@@ -90,8 +94,14 @@ mod tests {
             told.try_recv(),
             Ok(WorkerEvent::TroubleOver { part: Part::Recovery, failures: 1, .. })
         ));
-        troubles.failed(Part::Recovery, &error, &events, now);
+        for part in [Part::Recovery, Part::Listener, Part::Heart, Part::Claims] {
+            troubles.failed(part, &error, &events, now);
+        }
         assert!(matches!(told.try_recv(), Ok(WorkerEvent::Trouble { part: Part::Recovery, .. })));
+        assert!(
+            matches!(told.try_recv(), Ok(WorkerEvent::Trouble { part: Part::Heart, .. })),
+            "this one works"
+        );
         assert!(told.try_recv().is_err());
     }
 }

@@ -94,10 +94,11 @@ fn an_outage_is_a_handful_of_log_lines() {
     let over = lines.iter().filter(|line| line["message"] == "works again").count();
     assert!((3..=6).contains(&over), "one a part: {lines:#?}");
     let grave: Vec<_> = lines.iter().filter(|line| line["level"] != "INFO").collect();
-    assert!((1..=5).contains(&grave.len()), "{grave:#?}");
+    assert!((1..=7).contains(&grave.len()), "{grave:#?}");
     let refused =
         grave.iter().filter(|line| line["hint"].as_str().is_some_and(|hint| hint.contains("running")));
-    assert_eq!(refused.count(), 1, "told once by one part: {grave:#?}");
+    let refused = refused.count();
+    assert!((1..=2).contains(&refused), "by one part that helps and one that works at most: {grave:#?}");
 }
 
 /// The seconds of `DATA 14 s OLD`.

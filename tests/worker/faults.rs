@@ -167,9 +167,13 @@ async fn a_server_that_takes_connections_and_stays_silent() {
             // The postmaster first, so that nobody comes who is not stopped too.
             let sessions = processes(server, "pid <> pg_backend_pid()");
             signal(postmaster, Signal::STOP);
-            sessions.iter().for_each(|pid| signal(*pid, Signal::STOP));
+            for pid in &sessions {
+                signal(*pid, Signal::STOP);
+            }
             troubled();
-            sessions.iter().for_each(|pid| signal(*pid, Signal::CONT));
+            for pid in &sessions {
+                signal(*pid, Signal::CONT);
+            }
             signal(postmaster, Signal::CONT);
         })
         .await;
@@ -227,6 +231,11 @@ async fn a_server_with_no_connection_left() {
     let ids = submit_many(&direct, 1_000).await;
     for id in &ids {
         reaches(&direct, *id, Status::Succeeded).await;
+    }
+    // As one connection is enough, no part that works has met the server's refusal.
+    while let Ok(event) = worker.told.try_recv() {
+        let works = |part: &Part| matches!(part, Part::Heart | Part::Claims | Part::Finishes);
+        assert!(!matches!(&event, WorkerEvent::Trouble { part, .. } if works(part)), "{event:?}");
     }
     allow(0);
     let (message, hint) = worker
