@@ -233,7 +233,9 @@ mod tests {
         let gate = Gate::default();
         gate.failed(error("refused"));
         let trial = gate.turn().await.expect("a turn").expect("the attempt");
-        let (next, ()) = tokio::join!(gate.turn(), async { drop(trial) });
+        let next = tokio::time::timeout(Duration::from_mins(1), gate.turn());
+        let (next, ()) = tokio::join!(next, async { drop(trial) });
+        let next = next.expect("the attempt is handed on");
         let trial = next.expect("a turn").expect("the attempt");
         assert!(gate.is_news() && !gate.is_news(), "told once");
         let (all, ()) = tokio::join!(futures_util::future::join_all((0..5).map(|_| gate.turn())), async {

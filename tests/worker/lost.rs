@@ -37,16 +37,18 @@ async fn every_write_once(cut: Cut) {
     let (proxy, db) = through_a_proxy(&test).await;
     let script = Script::new();
     let mut expected = 0;
-    let mut lose = |marker| {
+    let mut lose_by = |cut, marker| {
         expected += 1;
         proxy.cut(cut, marker);
         expected
     };
+    let mut lose = |marker| lose_by(cut, marker);
 
     let behind = left_behind(&test).await;
     lose("(id, host, pid");
     lose("'recover', 'RUNNING'");
-    let one = Config { workers: 1, lease: Duration::from_mins(1), ..config() };
+    // The recovery comes three times a lease and would look for what was won too: here the claimer has to.
+    let one = Config { workers: 1, lease: Duration::from_hours(1), ..config() };
     let mut worker = Running::start(&db, one, script.clone());
     worker.began().await;
     reaches(&test.db, behind, Status::Succeeded).await;
@@ -73,37 +75,19 @@ async fn every_write_once(cut: Cut) {
     until("a heartbeat whose answer is lost", || async { (proxy.cuts() == beats).then_some(()) }).await;
     two_beats(&db).await;
 
-    // Claimed ahead of fast tasks, and given back when the drain begins.
-    let fast = submit_many(&test.db, 20).await;
-    let deaf = submit(&test.db, "deaf").await;
-    submit_many(&test.db, 5).await;
-    script.runs_now(deaf).await;
-    let mut local = worker.handle.local();
-    let buffered = local.wait_for(|local| local.buffered > 0);
-    tokio::time::timeout(PATIENCE, buffered).await.expect("claims ahead of fast tasks").expect("it lives");
+    // Its row cannot be read, so no cancel request is recorded; it is stopped all the same, and given back.
+    let back = submit(&test.db, "held").await;
+    script.runs_now(back).await;
     lose("THEN 'stop' ELSE 'release'");
-    let all = lose("SET state = 'stopped'");
-    worker.handle.shutdown(Shutdown::Drain);
-    until("given back", || async {
-        let back = test.psql("SELECT count(*) FROM taskdeck.events WHERE move = 'release'");
-        (back != "0").then_some(())
-    })
-    .await;
-    script.open();
+    lose("SET state = 'stopped'");
+    let all = lose_by(Cut::Before, "WHERE t.id = $1 AND");
+    worker.handle.shutdown(Shutdown::Cancel);
     let ended = tokio::time::timeout(PATIENCE, worker.handle.ended()).await.expect("it ends in time");
     assert_eq!((ended.left, ended.sign_off), (Vec::new(), SignOff::Confirmed));
     assert_eq!(proxy.cuts(), all, "{cut:?}: each was lost once");
-    reaches(&test.db, deaf, Status::Succeeded).await;
-    for id in fast {
-        assert_eq!(task(&test.db, id).await.claim_no, 1);
-    }
-    let back = test.psql(
-        "SELECT count(*) > 0, bool_and(t.version = 2 * e.releases AND t.claim_no = e.releases AND t.attempt = 0) \
-         FROM taskdeck.tasks t, LATERAL (SELECT count(*) AS releases FROM taskdeck.events v \
-           WHERE v.task_id = t.id AND v.move = 'release') e \
-         WHERE t.status = 'QUEUED' AND t.version > 0",
-    );
-    assert_eq!(back, "t|t", "each claim was given back once");
+    let now = task(&test.db, back).await;
+    assert_eq!((now.status, now.version, now.attempt, now.claim_no), (Status::Queued, 2, 0, 1));
+    assert_eq!(moves(&test.db, back).await, ["release"]);
     assert_eq!(test.psql("SELECT count(*), min(state) FROM taskdeck.instances"), "1|stopped");
     once_each(&script);
 }
@@ -142,7 +126,7 @@ async fn sessions_that_end_in_their_commit_repeat_nothing() {
     let outside = |sql: &str| crate::support::psql(&hasty, sql).expect("asked");
     let db = open(&server.url("work"), Limits::default()).await;
     let script = Script::new();
-    let quick = Config { batch: 10, lease: Duration::from_mins(2), ..config() };
+    let quick = Config { batch: 10, lease: Duration::from_hours(1), ..config() };
     let mut worker = Running::start(&db, quick, script.clone());
     let instance = worker.began().await;
     outside("ALTER SYSTEM SET synchronous_standby_names = 'nosuch'");
