@@ -52,7 +52,7 @@ const TABLE: [(Kind, &str, &str); 17] = [
     (Kind::Approve,       "judged AS",                     "QUEUED 1 0 0 false | approve | working 0"),
     (Kind::Reject,        "judged AS",                     "REJECTED 1 0 0 false | reject | working 0"),
     (Kind::Requeue,       "judged AS",                     "QUEUED 2 0 0 false | cancel requeue | working 0"),
-    (Kind::ClaimNext,     "unnest($2::text[]) AS q(name)", "RUNNING 1 1 1 false | | working 0"),
+    (Kind::ClaimNext,     "unnest($2::text[]) AS n(name)", "RUNNING 1 1 1 false | | working 0"),
     (Kind::ClaimById,     "cur.status = 'QUEUED'",         "RUNNING 1 1 1 false | | working 0"),
     (Kind::Success,       "AS f(id, claim_no, words",      "SUCCEEDED 2 1 1 false | | working 0"),
     (Kind::Failure,       "THEN 'stop' WHEN 'QUEUED'",     "QUEUED 2 1 1 false | retry | working 0"),

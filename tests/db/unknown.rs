@@ -140,7 +140,7 @@ async fn a_claim_whose_answer_is_lost_is_found_by_its_token() {
     for (round, cut) in CUTS.into_iter().enumerate() {
         let instance = worker(&test.db).await;
         let task = submit(&test.db, "claimed in the dark").await;
-        proxy.cut(cut, "unnest($2::text[]) AS q(name)");
+        proxy.cut(cut, "unnest($2::text[]) AS n(name)");
         match db.claim_next(&request(instance, 5)).await {
             Err(DbError::Unknown(_)) => {}
             other => panic!("{cut:?}: {other:?}"),
