@@ -15,8 +15,8 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, host, open};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, instances, json, list, manual, migrate, private, queues, show, status,
-    stop, submit,
+    config_command, decide, doctor, events, instances, json, list, manual, migrate, private, queues, show,
+    status, stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;
@@ -73,14 +73,14 @@ async fn prepared(cli: &Cli, format: &mut OutputFormat) -> Result<Exit, Failure>
         Some(Command::Man) => manual::page(),
         Some(command) => {
             log(&call, Purpose::Command)?;
-            dispatch(command, &call).await
+            dispatch(cli, command, &call).await
         }
         None if cli.no_ui => headless(call, &file).await,
         None => console(call, &file).await,
     }
 }
 
-async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
+async fn dispatch(cli: &Cli, command: &Command, call: &Call) -> Result<Exit, Failure> {
     match command {
         Command::Submit(args) => submit::run(call, args).await,
         Command::List(args) => list::run(call, args).await,
@@ -89,6 +89,7 @@ async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
         Command::Approve(args) => decide::run(call, DecisionKind::Approve, args).await,
         Command::Reject(args) => decide::run(call, DecisionKind::Reject, args).await,
         Command::Requeue(args) => decide::run(call, DecisionKind::Requeue, args).await,
+        Command::Events(args) => events::run(call, args, cli.settings.operator.as_deref()).await,
         Command::Status => status::run(call).await,
         Command::Instances => instances::run(call).await,
         Command::Queues => queues::list(call).await,

@@ -72,6 +72,8 @@ statements! {
     CLOCK = Read "clock";
     /// See `events.sql`.
     EVENTS = Read "events";
+    /// See `audit.sql`.
+    AUDIT = Read "audit";
     /// See `list.sql`.
     LIST = Read "list";
     /// See `tallies.sql`.

@@ -3,6 +3,7 @@
 //! Invariant: nothing here reads a clock, does I/O or knows that a database or a terminal exists; every
 //! other floor may use it and it uses none of them.
 
+pub mod audit;
 pub mod counts;
 pub mod decision;
 pub mod event;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use taskdeck::db::sql::{ALL, TASK};
 use taskdeck::db::{Db, Limits, ListQuery, Preview, Wake};
+use taskdeck::domain::audit::AuditQuery;
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::observed::Filter;
@@ -217,6 +218,8 @@ async fn calls_about_processes_and_queues(scene: &Scene) {
             db.decide_queue(&act(QueueAct::Pause, 999), &quiet).await
         })
         .await;
+    let all = AuditQuery { limit: 9, ..AuditQuery::default() };
+    scene.drop_everywhere("audit", nothing, async |db, ()| db.audit(&all).await).await;
     scene.drop_everywhere("queues", nothing, async |db, ()| db.queues(None).await).await;
 }
 
