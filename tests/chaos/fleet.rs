@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ pub(crate) const OPERATOR: &str = "fleet";
 /// The exit code of one that finds no server at its start.
 pub(crate) const NO_SERVER: i32 = 5;
 
-/// Kills what is left of the fleet once this process is gone, however it went: workers without a run would look for
-/// their server for ever.
+/// Kills what is left of the fleet once this process is gone, however it went (in a process group of its own, which no
+/// signal to the run reaches): workers without a run would look for their server for ever.
 const WARDEN: &str = r#"
 while read -r pid; do
     if [ "$pid" = done ]; then exit 0; fi
@@ -118,7 +119,11 @@ pub(crate) enum By {
 impl Fleet {
     /// Starts every member.
     pub(crate) fn start(stage: &Arc<Stage>, ledger: &Ledger) -> Self {
-        let warden = std::process::Command::new("sh").args(["-c", WARDEN]).stdin(Stdio::piped()).spawn();
+        let warden = std::process::Command::new("sh")
+            .args(["-c", WARDEN])
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn();
         let member = |name: &str, trade, route, flags: &str| {
             let mut flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
             match trade {
@@ -139,8 +144,8 @@ impl Fleet {
             member("command-4", Trade::Command, proxied, "--workers 4"),
             member("counting-1", Trade::Counting, direct, "--workers 2 --batch 100"),
             member("counting-2", Trade::Counting, proxied, "--workers 2"),
-            member("meter-1", Trade::Meter, direct, "--workers 4 --work-delay 25ms"),
-            member("meter-2", Trade::Meter, direct, "--workers 4 --work-delay 25ms"),
+            member("meter-1", Trade::Meter, direct, "--workers 4 --work-delay 50ms"),
+            member("meter-2", Trade::Meter, direct, "--workers 4 --work-delay 50ms"),
         ];
         let warden = warden.expect("start the warden");
         let fleet = Self { stage: Arc::clone(stage), members, warden, ends: std::sync::Mutex::default() };

@@ -49,6 +49,9 @@ use report::Report;
 use speed::Speed;
 use stage::{Route, Stage};
 
+/// The most time that a run may take beyond its faults. Every wait in it has an end; this is for what is no wait.
+const AFTERWARDS: Duration = Duration::from_mins(15);
+
 /// How many tasks the evidence is printed of.
 const SHOWN: usize = 10;
 
@@ -56,7 +59,13 @@ const SHOWN: usize = 10;
 async fn nothing_is_lost_or_done_twice_whatever_breaks() {
     let plan = Plan::from_environment();
     println!("chaos: seed {}, faults for {} s", plan.seed, plan.faults.as_secs());
+    let in_time = tokio::time::timeout(plan.faults + AFTERWARDS, Box::pin(run(plan))).await;
+    in_time.unwrap_or_else(|_| panic!("seed {}: the run did not end", plan.seed));
+}
+
+async fn run(plan: Plan) {
     let stage = Stage::set(plan).await;
+    println!("chaos: its files are in {}", stage.folder().display());
     let ledger = Ledger::begin(stage.folder());
     let fleet = Arc::new(Fleet::start(&stage, &ledger));
     let speed = Arc::new(Speed::default());

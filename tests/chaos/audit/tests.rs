@@ -277,6 +277,7 @@ fn a_recovery_from_the_living_is_found() {
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("working".to_owned(), 150)));
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("lost".to_owned(), 250)));
     breaks("I4", |evidence| evidence.losses.push((100, 101)));
+    breaks("I4", |evidence| evidence.rises.push("one was lost and became working".to_owned()));
 }
 
 #[test]
