@@ -50,12 +50,15 @@ pub struct Failure {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// How often the whole was decided again before this was given up.
+    #[serde(skip)]
+    pub retries: u32,
 }
 
 impl Failure {
     /// A failure of a kind.
     pub fn new(exit: Exit, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { exit, kind, message: message.into(), hint: None }
+        Self { exit, kind, message: message.into(), hint: None, retries: 0 }
     }
 
     /// Adds what to do next.
@@ -114,7 +117,8 @@ impl From<DbError> for Failure {
             DbError::Schema(_) => (Exit::Usage, "schema"),
             DbError::BadRow { .. } => (Exit::Unexpected, "bad_row"),
         };
-        Self { hint: error.hint().map(str::to_owned), ..Self::new(exit, kind, error.to_string()) }
+        let retries = error.trouble().map_or(0, |trouble| trouble.retries);
+        Self { hint: error.hint().map(str::to_owned), retries, ..Self::new(exit, kind, error.to_string()) }
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Trouble {
     pub sqlstate: Option<String>,
     /// Whether the whole decision may be decided again at once (deadlock, serialization failure).
     pub retry: Retry,
+    /// How often it was, before this was given up.
+    pub retries: u32,
 }
 
 /// Whether a statement that the server rolled back may be tried again at once.
@@ -58,7 +60,7 @@ pub enum Retry {
 impl Trouble {
     /// Trouble with no code.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, sqlstate: None, retry: Retry::No }
+        Self { message: message.into(), hint: None, sqlstate: None, retry: Retry::No, retries: 0 }
     }
 
     /// Adds what to do.
@@ -75,7 +77,11 @@ impl fmt::Display for Trouble {
         if let Some(code) = &self.sqlstate {
             write!(f, " ({code})")?;
         }
-        Ok(())
+        match self.retries {
+            0 => Ok(()),
+            1 => f.write_str(", also when it was tried again"),
+            times => write!(f, ", also when it was tried again {times} times"),
+        }
     }
 }
 
@@ -99,6 +105,18 @@ impl DbError {
     /// Whether the server rolled back something that may be decided again at once.
     pub(crate) fn may_retry_whole(&self) -> bool {
         self.trouble().is_some_and(|trouble| trouble.retry == Retry::Whole)
+    }
+
+    /// The same, given up after so many tries more.
+    pub(super) fn after(mut self, tries: u32) -> Self {
+        if let Self::Unavailable(trouble)
+        | Self::Unknown(trouble)
+        | Self::Refused(trouble)
+        | Self::Schema(trouble) = &mut self
+        {
+            trouble.retries = tries;
+        }
+        self
     }
 
     /// Whether the server has no connection left to give.
@@ -136,6 +154,7 @@ pub(crate) fn classify(error: &tokio_postgres::Error, effect: Effect) -> DbError
         } else {
             Retry::No
         },
+        retries: 0,
     };
     // The severity is FATAL where the session ended with the statement: then the answer to it was lost. The
     // two codes are how some servers say that they do not know either.

@@ -64,13 +64,15 @@ where
                 }
                 let since = unknown.as_ref().map_or_else(Instant::now, |(_, since)| *since);
                 if since.elapsed() > RESOLVE_WITHIN {
-                    return Err(DbError::Unknown(trouble));
+                    return Err(DbError::Unknown(trouble).after(retries));
                 }
                 unknown = Some((DbError::Unknown(trouble), since));
             }
             Err(error) => match unknown {
-                None => return Err(error),
-                Some((unknown, since)) if since.elapsed() > RESOLVE_WITHIN => return Err(unknown),
+                None => return Err(error.after(retries)),
+                Some((unknown, since)) if since.elapsed() > RESOLVE_WITHIN => {
+                    return Err(unknown.after(retries));
+                }
                 Some(_) => {}
             },
         }

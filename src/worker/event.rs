@@ -189,6 +189,11 @@ pub enum Part {
 }
 
 impl Part {
+    /// Whether work stops while it does not get through; the others only help.
+    pub(super) const fn works(self) -> bool {
+        matches!(self, Self::Heart | Self::Claims | Self::Finishes | Self::Releases | Self::Closing)
+    }
+
     /// Its name in a log line.
     pub const fn name(self) -> &'static str {
         match self {

@@ -9,14 +9,16 @@ use futures_util::future::join_all;
 use taskdeck::db::{ClaimRequest, Claimed, Db, DbError, Finish, Limits, NewInstance, Renewal};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::{Admission, SubmissionKey};
-use taskdeck::domain::outcome::{ClaimById, DecisionOutcome, Finished};
-use taskdeck::domain::{InstanceState, NewTask, Status, Task};
+use taskdeck::domain::instance::{SeenInstance, Stop};
+use taskdeck::domain::outcome::{ClaimById, DecisionOutcome, Finished, StopVerdict};
+use taskdeck::domain::queue::{Effect, QueueAct, QueueDecision};
+use taskdeck::domain::{InstanceState, NewTask, Status, StopMode, Task};
 use tokio::sync::watch;
 use tokio_postgres::Client;
 
 use crate::proxy::{Cut, Proxy};
 use crate::scene::{
-    LONG, beat, decided, decision, failure, new_instance, number, outside, row, submit_as, success,
+    LONG, beat, decided, decision, failure, new_instance, number, operation, outside, row, submit_as, success,
 };
 use crate::support::{Server, conn_info, database, open, shared_server, until};
 
@@ -40,12 +42,14 @@ enum Kind {
     EndInstance,
     Recover,
     DeclareLost,
+    PauseQueue,
+    AskToStop,
 }
 
 /// Each kind; what tells its statement from all others; what is in the tables once it has taken effect: the task
 /// (state, version, attempt, claim number, cancel requested), its events, and its instance.
 #[rustfmt::skip]
-const TABLE: [(Kind, &str, &str); 17] = [
+const TABLE: [(Kind, &str, &str); 19] = [
     (Kind::Submit,        "task_inputs (tenant",           "QUEUED 0 0 0 false | | working 0"),
     (Kind::Cancel,        "judged AS",                     "CANCELED 1 0 0 false | cancel | working 0"),
     (Kind::RequestCancel, "judged AS",                     "RUNNING 2 1 1 true | request-cancel | working 0"),
@@ -63,6 +67,8 @@ const TABLE: [(Kind, &str, &str); 17] = [
     (Kind::EndInstance,   "SET state = 'stopped'",         "| | stopped 3"),
     (Kind::Recover,       "'recover', 'RUNNING'",          "QUEUED 2 1 1 false | recover | lost 0"),
     (Kind::DeclareLost,   "SET state = 'lost'",            "QUEUED 2 1 1 false | recover | lost 0"),
+    (Kind::PauseQueue,    "'pause' ELSE 'resume'",         "| pause | working 0"),
+    (Kind::AskToStop,     "'ask-' || $1",                  "| ask-drain | working 0"),
 ];
 
 /// What one write is about: a queue of its own with at most one task in it, and an instance.
@@ -84,7 +90,12 @@ impl Case {
         }
         let mut case = Self { kind, instance, task: None, claimed: None, expected };
         let admission = match kind {
-            Kind::Submit | Kind::Heartbeat | Kind::Register | Kind::EndInstance => return case,
+            Kind::Submit
+            | Kind::Heartbeat
+            | Kind::Register
+            | Kind::EndInstance
+            | Kind::PauseQueue
+            | Kind::AskToStop => return case,
             Kind::Approve | Kind::Reject => Admission::Hold,
             _ => Admission::Queue,
         };
@@ -141,6 +152,21 @@ impl Case {
             assert_eq!(told, (DecisionOutcome::Committed, true, 0), "{kind}");
             return;
         }
+        let told = match self.kind {
+            Kind::PauseQueue => {
+                let answer = db.decide_queue(&self.pause(), &note).await.expect("pause");
+                Some((answer.effect == Effect::Committed, answer.resolved_from_unknown))
+            }
+            Kind::AskToStop => {
+                let answer = db.stop(&self.stop(), &note).await.expect("ask");
+                let asked = matches!(answer.instances[..], [(_, StopVerdict::Committed { .. })]);
+                Some((asked, answer.resolved_from_unknown))
+            }
+            _ => None,
+        };
+        if let Some(told) = told {
+            return assert_eq!(told, (true, true), "{:?}", self.kind);
+        }
         let finish = self.finish();
         match self.once(db, finish.as_ref()).await {
             Err(DbError::Unknown(_)) => lost.fetch_add(1, Ordering::SeqCst),
@@ -157,6 +183,27 @@ impl Case {
             return;
         }
         self.once(db, finish.as_ref()).await.expect("an answer");
+    }
+
+    fn pause(&self) -> QueueDecision {
+        QueueDecision {
+            act: QueueAct::Pause,
+            queue: self.instance.queues[0].clone(),
+            version: 0,
+            operator: "alice".to_owned(),
+            reason: None,
+            operation: operation(),
+        }
+    }
+
+    fn stop(&self) -> Stop {
+        Stop {
+            mode: StopMode::Drain,
+            instances: vec![SeenInstance { id: self.instance.id, stop_version: 0 }],
+            operator: "alice".to_owned(),
+            reason: None,
+            operation: operation(),
+        }
     }
 
     fn decides(&self) -> Option<DecisionKind> {
@@ -220,7 +267,8 @@ impl Case {
             "SELECT (SELECT coalesce(string_agg(concat_ws(' ', status, version, attempt, claim_no, \
                cancel_requested::text), ' and '), '') FROM taskdeck.tasks WHERE queue = '{queue}'), \
              (SELECT coalesce(string_agg(move, ' ' ORDER BY e.id), '') FROM taskdeck.events e \
-               JOIN taskdeck.tasks t ON t.id = e.task_id WHERE t.queue = '{queue}'), \
+               LEFT JOIN taskdeck.tasks t ON t.id = e.task_id \
+               WHERE t.queue = '{queue}' OR e.queue = '{queue}' OR e.instance = '{id}'), \
              (SELECT string_agg(state || ' ' || done_total, ' and ') FROM taskdeck.instances WHERE id = '{id}')"
         );
         let found = client.query_one(&sql, &[]).await.expect("read");

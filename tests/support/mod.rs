@@ -67,7 +67,11 @@ impl Server {
     pub fn start_keeping_commits() -> Self {
         // Nobody must have the port while the server is down. From the range that the kernel gives to connections one
         // that is being made to this very port could get it, and would then be connected to itself.
-        let mut ports = 20_000 + u16::try_from(std::process::id() % 10_000).expect("a small number")..32_000;
+        // Another test of this process may have found the same one free and not have its server there yet.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let first = std::process::id().wrapping_mul(37);
+        let mut ports = std::iter::repeat_with(|| first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)))
+            .map(|number| 20_000 + u16::try_from(number % 12_000).expect("a small number"));
         let port = ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok());
         Self::keep(new_folder(), port.expect("a free port"), Commits::Kept)
     }

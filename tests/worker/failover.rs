@@ -18,9 +18,8 @@ struct Pair {
 
 impl Pair {
     async fn start() -> Self {
-        let mut primary = Server::start();
+        let mut primary = Server::start_keeping_commits();
         primary.psql("postgres", "CREATE DATABASE work").expect("create");
-        primary.psql("postgres", "ALTER DATABASE work SET synchronous_commit = on").expect("alter");
         let standby = primary.start_standby();
         primary.psql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'").expect("set");
         primary.psql("postgres", "SELECT pg_reload_conf()").expect("reload");

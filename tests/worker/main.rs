@@ -1,7 +1,6 @@
 //! The worker floor against a real server.
 
 #[path = "../support/mod.rs"]
-#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
 #[path = "../support/proxy.rs"]
@@ -11,7 +10,9 @@ mod proxy;
 mod cancels;
 mod commands;
 mod failover;
+mod faults;
 mod leases;
+mod lost;
 mod outages;
 mod races;
 mod rig;
