@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::config::ConfigError;
-use crate::db::DbError;
 use crate::db::conninfo::ConnInfoError;
+use crate::db::{DbError, Retry};
 use crate::domain::Refusal;
 
 /// The exit codes; their numbers are fixed, scripts depend on them.
@@ -50,12 +50,15 @@ pub struct Failure {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// Whether and when another try may succeed.
+    #[serde(skip)]
+    pub retry: Retry,
 }
 
 impl Failure {
     /// A failure of a kind.
     pub fn new(exit: Exit, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { exit, kind, message: message.into(), hint: None }
+        Self { exit, kind, message: message.into(), hint: None, retry: Retry::No }
     }
 
     /// Adds what to do next.
@@ -114,7 +117,11 @@ impl From<DbError> for Failure {
             DbError::Schema(_) => (Exit::Usage, "schema"),
             DbError::BadRow { .. } => (Exit::Unexpected, "bad_row"),
         };
-        Self { hint: error.hint().map(str::to_owned), ..Self::new(exit, kind, error.to_string()) }
+        Self {
+            hint: error.hint().map(str::to_owned),
+            retry: error.trouble().map_or(Retry::No, |trouble| trouble.retry),
+            ..Self::new(exit, kind, error.to_string())
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connect::Connector;
-use super::error::{DbError, Trouble, classify, describe, lost};
+use super::error::{DbError, Retry, Trouble, classify, describe, lost};
 use super::measure::{Call, Durations, StatementTallies};
 use super::sql::{Statement, Texts};
 use crate::domain::observed::PoolFigures;
@@ -123,11 +123,14 @@ impl Pool {
                     ))
                     .hint("raise --pool-size, or see on screen 3 what holds them")
                 } else {
-                    Trouble::new(format!(
-                        "{} did not answer within {:?}",
-                        self.connector.host(),
-                        self.limits.acquire
-                    ))
+                    Trouble {
+                        retry: Retry::Later,
+                        ..Trouble::new(format!(
+                            "{} did not answer within {:?}",
+                            self.connector.host(),
+                            self.limits.acquire
+                        ))
+                    }
                     .hint("is the address right, and the network up?")
                 }))
             }
