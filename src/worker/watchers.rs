@@ -142,7 +142,7 @@ pub(super) fn publish(core: &Core) {
         buffered,
         lease_left: match life.standing {
             Standing::Until(until) => until.saturating_duration_since(now),
-            Standing::Unregistered | Standing::Ended => Duration::ZERO,
+            Standing::Unregistered | Standing::Asked | Standing::Ended => Duration::ZERO,
         },
         trouble: core.trouble(),
         lost: core.lost(now),

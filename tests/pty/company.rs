@@ -3,8 +3,8 @@
 use rustix::process::Signal;
 
 use crate::desk::Desk;
-use crate::headless::Headless;
 use crate::support::empty_database;
+use crate::worker::Headless;
 
 #[test]
 fn another_process_appears_takes_tasks_drains_and_is_shown_stopped() {

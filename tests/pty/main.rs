@@ -22,6 +22,7 @@ mod outage;
 mod outside;
 mod panics;
 mod private;
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod process;
 mod signals;
 mod sizes;
