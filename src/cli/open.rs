@@ -7,7 +7,7 @@ use super::output::note;
 use crate::app::state::FirstStart;
 use crate::config::{Mode, Settings};
 use crate::db::conninfo::{self, ConnInfo, Source, Sources, process_env};
-use crate::db::private::{PrivateError, PrivateServer};
+use crate::db::private::{Kept, Origin, PrivateError, PrivateServer};
 use crate::db::{Db, DbError, ListQuery, Migrated, Options, Preview, Retry, Trouble};
 use crate::domain::figure;
 use crate::domain::observed::Filter;
@@ -72,6 +72,26 @@ impl Session {
         let any =
             ListQuery { filter: Filter::default(), before: None, limit: 1, preview: Preview::Beginning };
         self.db.list(&any).await.is_ok_and(|page| page.rows.is_empty())
+    }
+
+    /// Has the private server, if it is one, started again whenever it has gone. Told in the log.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(super) fn keep_server(&mut self) -> Result<(), Failure> {
+        let tell = |kept| match kept {
+            Kept::Gone { pid } => {
+                tracing::warn!(pid, "the private server has gone; it is started again");
+            }
+            Kept::Again { pid, origin: Origin::Adopted } => {
+                tracing::info!(pid, "the private server runs again; another Taskdeck has started it");
+            }
+            Kept::Again { pid, .. } => tracing::info!(pid, "the private server runs again"),
+            Kept::Failed { error } => {
+                tracing::error!(hint = %error.hint(), "the private server cannot be started again: {error}");
+            }
+        };
+        self.server.as_mut().map_or(Ok(()), |server| Ok(server.keep_running(tell)?))
     }
 
     /// The database for people with little room: `host/database`, or that it is the private server.

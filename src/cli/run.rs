@@ -141,7 +141,7 @@ async fn console(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
     }
     let log_lines = log(&call, Purpose::Console)?;
     let session = open(&call.settings, "console", SchemaCheck::First).await?;
-    launch::console(prepare(call.settings, session, file, log_lines).await).await
+    launch::console(prepare(call.settings, session, file, log_lines).await?).await
 }
 
 async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
@@ -153,7 +153,7 @@ async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
     log(&call, Purpose::Headless)?;
     let opened = open_when_there(&call.settings, "headless", SchemaCheck::First);
     let launch = tokio::select! {
-        session = opened => prepare(call.settings.clone(), session?, file, None).await,
+        session = opened => prepare(call.settings.clone(), session?, file, None).await?,
         // Nothing was begun, so there is nothing to drain; a private server that was being started is adopted by the
         // next Taskdeck.
         signal = signals.next() => {
@@ -166,11 +166,12 @@ async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
 
 async fn prepare(
     settings: Settings,
-    session: Session,
+    mut session: Session,
     file: &ConfigFile,
     log_lines: Option<Receiver<LogLine>>,
-) -> Launch {
-    Launch {
+) -> Result<Launch, Failure> {
+    session.keep_server()?;
+    Ok(Launch {
         first_start: session.first_start().await,
         session,
         workers: settings.workers,
@@ -183,7 +184,7 @@ async fn prepare(
         keys: settings.keys,
         config_file: file.path.clone(),
         log_lines,
-    }
+    })
 }
 
 /// Says on the right stream what went wrong.
