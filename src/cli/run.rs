@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::args::{Cli, Command};
 use super::exit::{Exit, Failure};
 use super::launch::{self, Launch};
-use super::open::{SchemaCheck, host, open};
+use super::open::{SchemaCheck, Session, host, open, open_when_there};
 use super::output::{Output, note, write_out};
 use super::{
     config_command, decide, doctor, events, instances, json, list, manual, migrate, private, queues, show,
@@ -147,7 +147,8 @@ async fn console(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
         .hint("use --no-ui to run workers without one, or a command such as `taskdeck status`"));
     }
     let log_lines = log(&call, Purpose::Console)?;
-    launch::console(prepare(call, file, "console", log_lines).await?).await
+    let session = open(&call.settings, "console", SchemaCheck::First).await?;
+    launch::console(prepare(call.settings, session, file, log_lines).await?).await
 }
 
 async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
@@ -157,8 +158,9 @@ async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
         return Err(Failure::read_only("working"));
     }
     log(&call, Purpose::Headless)?;
+    let opened = open_when_there(&call.settings, "headless", SchemaCheck::First);
     let launch = tokio::select! {
-        launch = prepare(call, file, "headless", None) => launch?,
+        session = opened => prepare(call.settings.clone(), session?, file, None).await?,
         // Nothing was begun, so there is nothing to drain; a private server that was being started is adopted by the
         // next Taskdeck.
         signal = signals.next() => {
@@ -170,13 +172,12 @@ async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
 }
 
 async fn prepare(
-    call: Call,
+    settings: Settings,
+    mut session: Session,
     file: &ConfigFile,
-    purpose: &'static str,
     log_lines: Option<Receiver<LogLine>>,
 ) -> Result<Launch, Failure> {
-    let settings = call.settings;
-    let session = open(&settings, purpose, SchemaCheck::First).await?;
+    session.keep_server()?;
     Ok(Launch {
         first_start: session.first_start().await,
         session,

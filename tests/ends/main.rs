@@ -24,8 +24,11 @@ mod clocks;
 mod files;
 mod frozen;
 mod hearing;
+mod reluctant;
 mod signalled;
 mod slow;
+mod starting;
+mod stopping;
 mod tenants;
 mod unanswered;
 

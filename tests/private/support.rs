@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use taskdeck::db::private::{Left, Options, Origin, PrivateServer, destroy};
+use taskdeck::db::private::{Kept, Left, Options, Origin, PrivateServer, destroy};
 
 /// Tells a run of the test binary that it is a helper process, and which folder to use.
 const HELPER: &str = "TASKDECK_TEST_PRIVATE_FOLDER";
+
+/// Tells it to look after its server too.
+const KEEPS: &str = "TASKDECK_TEST_PRIVATE_KEEPS";
 
 /// A folder that the server's account can reach; whatever is in it is stopped and removed at the end.
 pub(crate) struct Folder {
@@ -71,9 +74,29 @@ pub(crate) struct Helper {
 impl Helper {
     /// Starts the process, in a process group of its own; it does nothing until [`Helper::go`].
     pub(crate) fn new(folder: &Folder) -> Self {
+        Self::with(folder, &[])
+    }
+
+    /// One that looks after the server while it uses it, and has joined.
+    pub(crate) fn keeping(folder: &Folder) -> (Self, Joined) {
+        let mut helper = Self::with(folder, &[(KEEPS, "1")]);
+        helper.go();
+        let joined = helper.joined();
+        (helper, joined)
+    }
+
+    /// What it says that it found when the server had gone: the new process, and how it came by it.
+    pub(crate) fn again(&mut self) -> (u32, String) {
+        let answer = self.answer("AGAIN ");
+        let (pid, origin) = answer.split_once(' ').expect("two words");
+        (pid.parse().expect("a process id"), origin.to_owned())
+    }
+
+    fn with(folder: &Folder, variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this binary"))
             .args(["--exact", "helper_process", "--nocapture", "--test-threads=1"])
             .env(HELPER, folder.path())
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -156,13 +179,21 @@ pub(crate) fn be_helper() {
     if !matches!(lines.next(), Some(Ok(_))) {
         return;
     }
-    let server = PrivateServer::start(&options(Path::new(&folder))).expect("a server for the helper");
+    let mut server = PrivateServer::start(&options(Path::new(&folder))).expect("a server for the helper");
     let origin = match server.origin() {
         Origin::Created => "created",
         Origin::Started => "started",
         Origin::Adopted => "adopted",
     };
     println!("JOINED {origin} {}", server.pid());
+    if std::env::var_os(KEEPS).is_some() {
+        let tell = |kept| match kept {
+            Kept::Gone { pid } => println!("GONE {pid}"),
+            Kept::Again { pid, origin } => println!("AGAIN {pid} {origin:?}"),
+            Kept::Failed { error } => println!("FAILED {error}"),
+        };
+        server.keep_running(tell).expect("somebody looks after it");
+    }
     let _ = lines.next();
     match server.leave().expect("the helper leaves") {
         Left::Stopped => println!("LEFT stopped"),
