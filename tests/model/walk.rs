@@ -6,7 +6,8 @@ use fastrand::Rng;
 use taskdeck::domain::outcome::Finished;
 use taskdeck::domain::{DecisionKind, Status};
 
-use crate::protocol::{End, Events, Guards, INSTANCES, State, TASKS, Tables};
+use crate::guards::Guards;
+use crate::protocol::{End, Events, INSTANCES, State, TASKS, Tables};
 
 /// Attempts before a task is FAILED.
 pub(crate) const MAX_ATTEMPTS: u8 = 2;
