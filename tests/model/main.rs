@@ -7,6 +7,7 @@ mod support;
 mod act;
 mod conformance;
 mod counterexamples;
+mod docs;
 mod guards;
 mod holds;
 mod properties;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use taskdeck::db::sql::{DECLARE_LOST, RECOVER, Statement};
-use taskdeck::db::{ClaimRequest, Db, Finish, FinishEnd, Heartbeat, NewInstance, Renewal, Trouble};
+use taskdeck::db::{ClaimRequest, Db, DbError, Finish, FinishEnd, Heartbeat, NewInstance, Renewal, Trouble};
 use taskdeck::domain::decision::{Decision, Seen};
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::{ClaimById, Verdict};
@@ -69,22 +69,27 @@ impl<'a> Real<'a> {
             .expect("few")
     }
 
+    /// What the database answers; a refusal is an answer too, which no model expects.
     pub(crate) async fn answer(&mut self, call: &Call) -> Answer {
-        match call {
-            Call::Submit { place, status } => self.submit(*place, *status).await,
+        self.call(call).await.unwrap_or_else(|error| Answer::Failed(error.to_string()))
+    }
+
+    async fn call(&mut self, call: &Call) -> Result<Answer, DbError> {
+        Ok(match call {
+            Call::Submit { place, status } => self.submit(*place, *status).await?,
             Call::Register { id } => {
-                self.db.register(&self.new_instance(*id)).await.expect("register");
+                self.db.register(&self.new_instance(*id)).await?;
                 Answer::Done
             }
             Call::ClaimNext { id } => {
                 let queues = vec![Name::default_name()];
                 let (instance, limit) = (self.instance(*id), 2);
                 let request = ClaimRequest { instance, queues, tenant: None, limit };
-                let won = self.db.claim_next(&request).await.expect("claim");
+                let won = self.db.claim_next(&request).await?;
                 Answer::Claimed(won.iter().map(|one| (self.place(one.id), small(one.claim_no))).collect())
             }
             Call::ClaimById { id, task } => {
-                let answer = self.db.claim_by_id(self.instance(*id), self.id(*task)).await.expect("claim");
+                let answer = self.db.claim_by_id(self.instance(*id), self.id(*task)).await?;
                 Answer::ById(match answer {
                     ClaimById::Won { task } => Some((true, task.status, small(task.claim_no))),
                     ClaimById::Lost { task } => Some((false, task.status, small(task.claim_no))),
@@ -94,13 +99,13 @@ impl<'a> Real<'a> {
             Call::Finish { id, finishes } => {
                 let finishes: Vec<Finish> = finishes.iter().map(|one| self.finish(*one)).collect();
                 let answers = self.db.finish(self.instance(*id), "walk", &finishes).await;
-                Answer::Finished(answers.expect("finish"))
+                Answer::Finished(answers?)
             }
             Call::Release { id, claims } => {
                 let claims: Vec<(TaskId, i64)> =
                     claims.iter().map(|(task, claim_no)| (self.id(*task), i64::from(*claim_no))).collect();
                 let gone = self.db.release(self.instance(*id), "walk", "to and fro", &claims).await;
-                let mut gone: Vec<u8> = gone.expect("release").into_iter().map(|id| self.place(id)).collect();
+                let mut gone: Vec<u8> = gone?.into_iter().map(|id| self.place(id)).collect();
                 gone.sort_unstable();
                 Answer::Released(gone)
             }
@@ -116,7 +121,7 @@ impl<'a> Real<'a> {
                     reason: None,
                     operation: self.operations[usize::from(*operation)],
                 };
-                let decided = self.db.decide(&decision, &quiet).await.expect("decide");
+                let decided = self.db.decide(&decision, &quiet).await?;
                 let did = seen.iter().map(|(task, _)| {
                     let (_, verdict) = decided
                         .rows
@@ -130,7 +135,7 @@ impl<'a> Real<'a> {
             Call::Heartbeat { id, state } => {
                 let state =
                     if *state == State::Working { InstanceState::Working } else { InstanceState::Draining };
-                let renewal = self.db.heartbeat(self.instance(*id), &beat(state)).await.expect("heartbeat");
+                let renewal = self.db.heartbeat(self.instance(*id), &beat(state)).await?;
                 Answer::Renewed(renewal == Renewal::Renewed)
             }
             Call::DeclareLost => {
@@ -150,12 +155,12 @@ impl<'a> Real<'a> {
                 Answer::Recovered(sorted(rows.collect()))
             }
             Call::Recover => {
-                let rows = self.db.recover("walk").await.expect("recover");
+                let rows = self.db.recover("walk").await?;
                 let rows = rows.iter().map(|row| (self.place(row.id), row.status, small(row.claim_no)));
                 Answer::Recovered(sorted(rows.collect()))
             }
             Call::EndInstance { id } => {
-                let ended = self.db.end_instance(self.instance(*id), 0, 0).await.expect("end");
+                let ended = self.db.end_instance(self.instance(*id), 0, 0).await?;
                 Answer::Renewed(ended == Renewal::Renewed)
             }
             Call::SetLease { id, lease } => {
@@ -163,6 +168,12 @@ impl<'a> Real<'a> {
                 let sql = "UPDATE taskdeck.instances SET lease_until = clock_timestamp() \
                            + make_interval(hours => $2::float8::int) WHERE id = $1";
                 self.outside.execute(sql, &[&self.instance(*id).0, &hours]).await.expect("set a lease");
+                Answer::Done
+            }
+            Call::SetState { id, state } => {
+                let state = if *state == State::Lost { "lost" } else { "stopped" };
+                let sql = "UPDATE taskdeck.instances SET state = $2 WHERE id = $1";
+                self.outside.execute(sql, &[&self.instance(*id).0, &state]).await.expect("set a state");
                 Answer::Done
             }
             Call::Prune { id } => {
@@ -175,19 +186,19 @@ impl<'a> Real<'a> {
                 self.outside.execute(sql, &[&self.id(*task).0]).await.expect("come due");
                 Answer::Done
             }
-        }
+        })
     }
 
-    async fn submit(&mut self, place: u8, status: Status) -> Answer {
+    async fn submit(&mut self, place: u8, status: Status) -> Result<Answer, DbError> {
         let new = NewTask {
             max_attempts: MAX_ATTEMPTS.into(),
             admission: if status == Status::Queued { Admission::Queue } else { Admission::Hold },
             ..NewTask::default()
         };
         let key = SubmissionKey::given(&new.tenant, &format!("{}-{place}", self.seed)).expect("a key");
-        let submitted = self.db.submit("a b", &new, &key, &quiet).await.expect("submit");
+        let submitted = self.db.submit("a b", &new, &key, &quiet).await?;
         self.tasks[usize::from(place)] = Some(submitted.task.id);
-        Answer::Created(submitted.created)
+        Ok(Answer::Created(submitted.created))
     }
 
     fn new_instance(&self, id: u8) -> NewInstance {

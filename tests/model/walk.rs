@@ -62,6 +62,11 @@ pub(crate) enum Call {
         id: u8,
         lease: bool,
     },
+    /// Outside: it ends or is lost whatever it holds, as one does whose claim is won meanwhile.
+    SetState {
+        id: u8,
+        state: State,
+    },
     /// Outside: the row is forgotten.
     Prune {
         id: u8,
@@ -93,6 +98,8 @@ pub(crate) enum Did {
 /// An answer, as far as the model knows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
+    /// The database refused, and what it said.
+    Failed(String),
     Done,
     Created(bool),
     Claimed(Vec<(u8, u8)>),
@@ -222,7 +229,7 @@ impl Walk {
             return Call::Submit { place: u8::try_from(place).expect("few"), status };
         }
         let (id, task) = (self.any(INSTANCES), self.any(TASKS));
-        match self.rng.u8(..40) {
+        match self.rng.u8(..44) {
             0 => Call::Submit { place: task, status: Status::Queued },
             1..=3 => Call::Register { id },
             4..=7 => Call::ClaimNext { id },
@@ -243,6 +250,11 @@ impl Walk {
             34 => Call::EndInstance { id },
             35..=37 => Call::SetLease { id: self.owner(task), lease: self.rng.u8(..3) == 0 },
             38 if self.rng.bool() => Call::Prune { id },
+            39 | 40 => {
+                let state = if self.rng.bool() { State::Lost } else { State::Stopped };
+                Call::SetState { id: self.owner(task), state }
+            }
+            41 | 42 => Call::TakeBack,
             _ => Call::ComesDue { task },
         }
     }
@@ -293,6 +305,12 @@ impl Walk {
             Call::SetLease { id, lease } => {
                 if let Some(row) = &mut tables.instances[usize::from(*id)] {
                     row.lease = *lease;
+                }
+                Answer::Done
+            }
+            Call::SetState { id, state } => {
+                if let Some(row) = &mut tables.instances[usize::from(*id)] {
+                    row.state = *state;
                 }
                 Answer::Done
             }
