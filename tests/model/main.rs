@@ -5,11 +5,13 @@
 mod support;
 
 mod act;
+mod calls;
 mod conformance;
 mod counterexamples;
 mod docs;
 mod guards;
 mod holds;
+mod operators;
 mod properties;
 mod protocol;
 mod real;

@@ -163,30 +163,37 @@ impl<'a> Real<'a> {
                 let ended = self.db.end_instance(self.instance(*id), 0, 0).await?;
                 Answer::Renewed(ended == Renewal::Renewed)
             }
+            Call::SetLease { .. } | Call::SetState { .. } | Call::Prune { .. } | Call::ComesDue { .. } => {
+                self.befall(call).await;
+                Answer::Done
+            }
+        })
+    }
+
+    /// What happens outside of what is under test.
+    async fn befall(&self, call: &Call) {
+        match call {
             Call::SetLease { id, lease } => {
                 let hours = if *lease { 1.0 } else { -1.0 };
                 let sql = "UPDATE taskdeck.instances SET lease_until = clock_timestamp() \
                            + make_interval(hours => $2::float8::int) WHERE id = $1";
                 self.outside.execute(sql, &[&self.instance(*id).0, &hours]).await.expect("set a lease");
-                Answer::Done
             }
             Call::SetState { id, state } => {
                 let state = if *state == State::Lost { "lost" } else { "stopped" };
                 let sql = "UPDATE taskdeck.instances SET state = $2 WHERE id = $1";
                 self.outside.execute(sql, &[&self.instance(*id).0, &state]).await.expect("set a state");
-                Answer::Done
             }
             Call::Prune { id } => {
                 let sql = "DELETE FROM taskdeck.instances WHERE id = $1";
                 self.outside.execute(sql, &[&self.instance(*id).0]).await.expect("forget an instance");
-                Answer::Done
             }
             Call::ComesDue { task } => {
                 let sql = "UPDATE taskdeck.tasks SET scheduled_at = least(scheduled_at, now()) WHERE id = $1";
                 self.outside.execute(sql, &[&self.id(*task).0]).await.expect("come due");
-                Answer::Done
             }
-        })
+            _ => unreachable!("what a process calls"),
+        }
     }
 
     async fn submit(&mut self, place: u8, status: Status) -> Result<Answer, DbError> {

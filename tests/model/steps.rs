@@ -1,11 +1,11 @@
 //! What each act does to the world.
 
-use taskdeck::domain::{DecisionKind, Status};
+use taskdeck::domain::Status;
 
 use crate::act::Act;
 use crate::guards::Guards;
-use crate::protocol::{End, Events, State, TASKS};
-use crate::world::{Budget, Decided, Late, Life, Process, Stage, Told, World};
+use crate::protocol::{End, State, TASKS};
+use crate::world::{Budget, Late, Life, Process, Stage, Told, World};
 
 /// An operation that nobody asks about.
 const NOBODY: u8 = u8::MAX;
@@ -51,14 +51,15 @@ impl World {
     }
 
     fn happens(&mut self, act: Act, guards: Guards) -> Option<()> {
+        self.claims(act, guards)
+            .or_else(|| self.tells(act, guards))
+            .or_else(|| self.lives(act, guards))
+            .or_else(|| self.others(act, guards))
+    }
+
+    /// A claimer's and a slot's steps.
+    fn claims(&mut self, act: Act, guards: Guards) -> Option<()> {
         match act {
-            Act::Starts { process } => {
-                let id =
-                    (0..).zip(&self.tables.instances).find(|(_, row)| row.is_none()).map(|(id, _)| id)?;
-                (self.processes[usize::from(process)].life == Life::Down).then_some(())?;
-                self.tables.register(id);
-                *self.process(process) = Process::new(id);
-            }
             Act::BeginsClaim { process, task } => {
                 let it = *self.process(process);
                 let may = it.life == Life::Open && it.sure && it.claiming.is_none();
@@ -102,6 +103,14 @@ impl World {
                 Some(Stage::Finishing(claim_no, end))
             })?,
             Act::GivesBack { process, task } => self.gives_back(process, task)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A finisher's steps.
+    fn tells(&mut self, act: Act, guards: Guards) -> Option<()> {
+        match act {
             Act::Finishes { process, task } => {
                 let (instance, claim, end) = self.finishing(process, task)?;
                 self.tables.finish(guards, instance, claim, end, NOBODY);
@@ -121,6 +130,21 @@ impl World {
                 let (instance, claim) = self.releasing(process, task)?;
                 self.spend(|budget| &mut budget.lost_answers)?;
                 self.leave(Late::Release { instance, claim }).then_some(())?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A process's beginning, beats and end.
+    fn lives(&mut self, act: Act, guards: Guards) -> Option<()> {
+        match act {
+            Act::Starts { process } => {
+                let id =
+                    (0..).zip(&self.tables.instances).find(|(_, row)| row.is_none()).map(|(id, _)| id)?;
+                (self.processes[usize::from(process)].life == Life::Down).then_some(())?;
+                self.tables.register(id);
+                *self.process(process) = Process::new(id);
             }
             Act::Beats { process } => {
                 let it = *self.process(process);
@@ -173,6 +197,14 @@ impl World {
                 self.spend(|budget| &mut budget.losses)?;
                 self.forgets(process);
             }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// What time, recoverers, operators and the network do.
+    fn others(&mut self, act: Act, guards: Guards) -> Option<()> {
+        match act {
             Act::LeasePasses { instance } => {
                 let valid = self.tables.instances[usize::from(instance)].is_some_and(|row| row.lease);
                 valid.then_some(())?;
@@ -224,6 +256,7 @@ impl World {
                 self.leave(Late::Submit).then_some(())?;
             }
             Act::ArrivesLate { place, task } => self.arrives_late(guards, place, task)?,
+            _ => return None,
         }
         Some(())
     }
@@ -238,7 +271,7 @@ impl World {
         *self.process(process) = Process { life, ..Process::new(it.instance) };
     }
 
-    fn spend(&mut self, of: impl Fn(&mut Budget) -> &mut u8) -> Option<()> {
+    pub(crate) fn spend(&mut self, of: impl Fn(&mut Budget) -> &mut u8) -> Option<()> {
         let left = of(&mut self.budget);
         *left = left.checked_sub(1)?;
         Some(())
@@ -294,50 +327,6 @@ impl World {
             Stage::Releasing(claim_no) => Some((it.instance, (task, claim_no))),
             _ => None,
         }
-    }
-
-    /// Somebody decides about the row as it is now; the statement comes when it comes.
-    fn decides(&mut self, kind: DecisionKind, task: u8) -> Option<()> {
-        let row = self.task(task)?;
-        if kind.leads_to(row.status).is_some() {
-            self.spend(|budget| &mut budget.decisions)?;
-        } else {
-            self.spend(|budget| &mut budget.blind_decisions)?;
-        }
-        let place = self.decisions.iter_mut().find(|place| place.is_none())?;
-        *place = Some(Decided { kind, task, version: row.version, told: Told::Nothing, applied: 0 });
-        Some(())
-    }
-
-    /// The decision's statement, and, where it changed nothing, the question whether it had before.
-    fn is_answered(&mut self, guards: Guards, operation: u8) -> Option<()> {
-        let decided = self.decisions[usize::from(operation)]?;
-        (decided.told == Told::Nothing).then_some(())?;
-        let changed = self.decide(guards, operation);
-        let told = if changed || self.tables.events.of(operation, decided.task).is_some() {
-            Told::Committed
-        } else {
-            Told::Conflict
-        };
-        self.decisions[usize::from(operation)].as_mut()?.told = told;
-        Some(())
-    }
-
-    fn decide(&mut self, guards: Guards, operation: u8) -> bool {
-        let Some(decided) = &mut self.decisions[usize::from(operation)] else { return false };
-        let seen = [(decided.task, decided.version)];
-        let changed = self.tables.decide(guards, decided.kind, &seen, operation);
-        decided.applied += u8::from(changed);
-        changed
-    }
-
-    fn submit(&mut self, guards: Guards) -> Option<()> {
-        let known = self.tables.tasks.iter().flatten().count();
-        let place = u8::try_from(known).ok()?;
-        if usize::from(place) < TASKS {
-            self.tables.submit(guards, place, known > 0, Status::Queued);
-        }
-        Some(())
     }
 
     fn arrives_late(&mut self, guards: Guards, place: u8, task: u8) -> Option<()> {
