@@ -181,7 +181,8 @@ impl<'a> Real<'a> {
             }
             Call::SetState { id, state } => {
                 let state = if *state == State::Lost { "lost" } else { "stopped" };
-                let sql = "UPDATE taskdeck.instances SET state = $2 WHERE id = $1";
+                let sql = "UPDATE taskdeck.instances SET state = $2, lease_until = CASE \
+                           WHEN $2 = 'stopped' THEN now() - interval '1 hour' ELSE lease_until END WHERE id = $1";
                 self.outside.execute(sql, &[&self.instance(*id).0, &state]).await.expect("set a state");
             }
             Call::Prune { id } => {

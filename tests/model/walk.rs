@@ -306,6 +306,7 @@ impl Walk {
             Call::SetState { id, state } => {
                 if let Some(row) = &mut tables.instances[usize::from(*id)] {
                     row.state = *state;
+                    row.lease &= *state != State::Stopped;
                 }
                 Answer::Done
             }
