@@ -187,6 +187,7 @@ async fn prepare(
         host: host(),
         access: settings.access,
         max_input_bytes: settings.max_input_bytes,
+        approval: settings.approval,
         theme: settings.theme,
         keys: settings.keys,
         config_file: file.path.clone(),

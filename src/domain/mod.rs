@@ -18,7 +18,7 @@ pub mod task;
 pub mod text;
 
 pub use counts::TextCounts;
-pub use decision::{Decision, DecisionKind, Seen};
+pub use decision::{Approval, Decision, DecisionKind, Seen};
 pub use event::{Event, LastChange};
 pub use input::{Name, NewTask, Refusal};
 pub use instance::{Instance, InstanceId, InstanceState, StopMode, StopRequest};

@@ -22,7 +22,9 @@ use super::shared::{Core, Life, Phase, Standing};
 use super::watchers::publish;
 use crate::db::{DbError, Preview, SignedOff};
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, DecisionKind, InstanceId, OperationId, Seen, Status, StopMode, TaskId};
+use crate::domain::{
+    Approval, Decision, DecisionKind, InstanceId, OperationId, Seen, Status, StopMode, TaskId,
+};
 
 /// How long recording a cancel request may hold up the cancel itself.
 const RECORD_WITHIN: Duration = Duration::from_secs(2);
@@ -203,6 +205,7 @@ async fn record(core: &Core, (id, claim_no): Claim) -> Result<Recorded, DbError>
             rows: vec![Seen { id, version: task.version }],
             tenant: None,
             operator,
+            approval: Approval::Anybody,
             reason: Some(reason),
             operation: OperationId(uuid::Uuid::now_v7()),
         };

@@ -9,7 +9,9 @@ use taskdeck::db::{
 use taskdeck::domain::decision::{Decision, Seen};
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::{ClaimById, Verdict};
-use taskdeck::domain::{InstanceId, InstanceState, Name, NewTask, OperationId, Status, TaskId, TextCounts};
+use taskdeck::domain::{
+    Approval, InstanceId, InstanceState, Name, NewTask, OperationId, Status, TaskId, TextCounts,
+};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
@@ -120,6 +122,7 @@ impl<'a> Real<'a> {
                     rows: rows.collect(),
                     tenant: None,
                     operator: "walk".to_owned(),
+                    approval: Approval::Anybody,
                     reason: None,
                     operation: self.operations[usize::from(*operation)],
                 };
