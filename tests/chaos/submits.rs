@@ -110,7 +110,8 @@ async fn send(stage: &Stage, url: &str, text: &str, key: &str, fate: Fate) -> To
     told
 }
 
-async fn lines(stage: &Stage, url: &str, name: &str, texts: &[String], queue: &str, fate: Fate) {
+/// A file of lines.
+pub(crate) async fn lines(stage: &Stage, url: &str, name: &str, texts: &[String], queue: &str, fate: Fate) {
     let path = stage.folder().join(format!("{name}.txt"));
     std::fs::write(&path, texts.join("\n")).expect("write a file of lines");
     let at = now();
