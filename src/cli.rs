@@ -11,6 +11,7 @@ mod changed;
 mod config_command;
 mod decide;
 mod doctor;
+mod events;
 mod exit;
 mod instances;
 mod json;
@@ -22,15 +23,18 @@ mod open;
 mod output;
 mod private;
 mod prompt;
+mod queues;
 mod run;
 mod show;
 mod status;
+mod stop;
 mod submit;
 mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, ListArgs, PrivateCommand, SettingsArgs, ShowArgs, SubmitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
+    StopArgs, SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -4,6 +4,7 @@
 mod alone;
 mod effects;
 mod ending;
+mod successor;
 mod translate;
 
 use std::sync::Arc;
@@ -19,8 +20,9 @@ use uuid::Uuid;
 use alone::{Asked, Watch};
 use effects::{Performer, Writes};
 use ending::{Ending, WRITES_WITHIN};
+use successor::Successor;
 
-use crate::app::message::LinkReport;
+use crate::app::message::{LinkReport, WorkersEnded};
 use crate::app::state::Setup;
 use crate::app::{Effect, Message, ShutdownMode, State};
 use crate::db::Db;
@@ -29,7 +31,7 @@ use crate::domain::{InstanceState, NewTask, TaskId};
 use crate::logging::{self, LogLine};
 use crate::signals::Signals;
 use crate::ui::{self, Draw, Look, Messages, UiHandle};
-use crate::worker::{self, Analyser, Events, Heard, Shutdown, Worker, WorkerEvent, WorkerHandle};
+use crate::worker::{self, Analyser, Ended, Events, Heard, Shutdown, Worker, WorkerEvent, WorkerHandle};
 
 /// How many events of workers may wait for the console.
 const EVENTS: usize = 1_024;
@@ -103,6 +105,7 @@ pub async fn run(start: Start) -> color_eyre::Result<End> {
     if let Some(lines) = start.log_lines {
         forward(lines, ui.messages.clone());
     }
+    let successor = start.workers.as_ref().and_then(|workers| Successor::of(workers, &events));
     let workers = start
         .workers
         .map(|Workers { config, analyser }| Worker::start(start.db.clone(), config, analyser, events));
@@ -118,7 +121,8 @@ pub async fn run(start: Start) -> color_eyre::Result<End> {
     };
     tell_server(&performer);
     let (heard, listener) = ears(&performer.db, workers.as_ref());
-    let mut root = Root { ui, workers, told, performer, heard, listener, watch: Watch::default() };
+    let watch = Watch::default();
+    let mut root = Root { ui, workers, successor, told, performer, heard, listener, watch };
     let ending = root.serve(&mut signals).await;
     Ok(root.end(ending, &mut signals, &performer_session).await)
 }
@@ -126,6 +130,9 @@ pub async fn run(start: Start) -> color_eyre::Result<End> {
 struct Root {
     ui: UiHandle,
     workers: Option<WorkerHandle>,
+    /// What follows the workers should they end before the process; none once it was begun, or the end was asked
+    /// for here.
+    successor: Option<Successor>,
     told: mpsc::Receiver<WorkerEvent>,
     performer: Performer,
     /// What the listening connection hears: the workers' or, where there are none, one of this root.
@@ -178,9 +185,13 @@ impl Root {
                     }
                     self.count_missed(&mut missed);
                 }
-                () = ended(self.workers.as_ref()), if settled_by.is_none() => {
-                    self.workers_ended(local.as_ref());
-                    settled_by = Some(Deadline::now() + WRITES_WITHIN);
+                ended = ended(self.workers.as_ref()), if settled_by.is_none() => {
+                    if let Some(successor) = self.successor.take() {
+                        local = Some(self.succeed(successor, ended));
+                    } else {
+                        self.workers_ended(local.as_ref());
+                        settled_by = Some(Deadline::now() + WRITES_WITHIN);
+                    }
                 }
                 () = at(settled_by) => return Ending::WithoutConsole,
             }
@@ -194,10 +205,7 @@ impl Root {
 
     /// The workers have ended: the console is told so, and ends when its writes are answered too.
     fn workers_ended(&mut self, local: Option<&watch::Receiver<LocalWorkers>>) {
-        // What the end was told with comes before the end itself.
-        while let Ok(event) = self.told.try_recv() {
-            self.pass_on(&event);
-        }
+        self.pass_on_all();
         if let Some(local) = local {
             let now = local.borrow().clone();
             // However they ended: one that could not say so itself has stopped too.
@@ -206,8 +214,29 @@ impl Root {
         self.watch.expect(self.ui.takes());
     }
 
+    /// The workers have ended and nobody here asked them to: a watching instance takes their place.
+    fn succeed(&mut self, successor: Successor, ended: Ended) -> watch::Receiver<LocalWorkers> {
+        self.pass_on_all();
+        let last = self.workers.take().map(|workers| workers.local().borrow().clone());
+        let workers = successor.begin(&self.performer.db);
+        let local = workers.local();
+        self.heard = workers.heard();
+        self.workers = Some(workers);
+        let asked = last.and_then(|last| last.asked_to_stop);
+        self.tell(Message::WorkersEnded(WorkersEnded { asked, left: ended.left }));
+        self.tell(Message::Local(local.borrow().clone()));
+        local
+    }
+
+    /// What the end was told with comes before the end itself.
+    fn pass_on_all(&mut self) {
+        while let Ok(event) = self.told.try_recv() {
+            self.pass_on(&event);
+        }
+    }
+
     /// Does what signals ask for while the console takes nothing.
-    fn act_alone(&self, asked: Asked) -> Option<Ending> {
+    fn act_alone(&mut self, asked: Asked) -> Option<Ending> {
         let mode = match asked {
             Asked::Nothing => return None,
             Asked::Drain => Shutdown::Drain,
@@ -218,10 +247,16 @@ impl Root {
             ?mode,
             "the console takes nothing: its line has stalled or an editor has the terminal"
         );
+        self.shut_down(mode);
+        None
+    }
+
+    /// Tells the workers to end with the process.
+    fn shut_down(&mut self, mode: Shutdown) {
+        self.successor = None;
         if let Some(workers) = &self.workers {
             workers.shutdown(mode);
         }
-        None
     }
 
     /// Passes on what the listening connection heard.
@@ -238,12 +273,15 @@ impl Root {
         *before = now;
     }
 
-    fn perform(&self, effect: Effect) -> Option<Ending> {
+    fn perform(&mut self, effect: Effect) -> Option<Ending> {
         let performer = &self.performer;
         match effect {
             Effect::Read(read) => performer.read(read),
             Effect::Decide { request, kind, rows, reason, tenant } => {
                 performer.decide(request, kind, rows, reason, tenant);
+            }
+            Effect::Stop { request, mode, instances, reason } => {
+                performer.stop(request, mode, instances, reason);
             }
             Effect::Submit { request, text, task } => performer.submit(request, text, task),
             Effect::SubmitLines { request, path, task } => performer.submit_lines(request, path, task),
@@ -253,9 +291,7 @@ impl Root {
                     ShutdownMode::Drain => Shutdown::Drain,
                     ShutdownMode::Cancel => Shutdown::Cancel,
                 };
-                if let Some(workers) = &self.workers {
-                    workers.shutdown(mode);
-                }
+                self.shut_down(mode);
             }
             Effect::Leave { tasks, unanswered } => return Some(Ending::Leave { tasks, unanswered }),
             Effect::Quit => return Some(Ending::Quit),
@@ -308,9 +344,9 @@ async fn moved(local: &mut Option<watch::Receiver<LocalWorkers>>, said: Deadline
 }
 
 /// Waits until the workers have ended; for ever where there are none.
-async fn ended(workers: Option<&WorkerHandle>) {
+async fn ended(workers: Option<&WorkerHandle>) -> Ended {
     match workers {
-        Some(workers) => drop(workers.ended().await),
+        Some(workers) => workers.ended().await,
         None => std::future::pending().await,
     }
 }

@@ -229,6 +229,10 @@ fn log(event: &WorkerEvent) {
             let discarded = list(discarded.iter());
             tracing::error!(%instance, reason, %discarded, "lease lost: analysers are stopped, results discarded");
         }
+        WorkerEvent::AskedToStop { mode, by, reason } => {
+            notify(&[NotifyState::Stopping]);
+            tracing::warn!(mode = mode.as_str(), by, reason, "asked to stop");
+        }
         WorkerEvent::Trouble { part, message, hint } => {
             tracing::error!(part = part.name(), hint = hint.as_deref(), "{message}");
         }

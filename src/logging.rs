@@ -115,7 +115,9 @@ fn levels(plan: Plan<'_>) -> Targets {
         _ => LevelFilter::TRACE,
     };
     let others = if plan.verbosity.0 > 2 { LevelFilter::DEBUG } else { LevelFilter::WARN };
-    Targets::new().with_target("taskdeck", own).with_default(others)
+    // The pool warns of each connection that it finds ended; the call that meets it says so already.
+    let pool = others.min(LevelFilter::ERROR);
+    Targets::new().with_target("taskdeck", own).with_target("deadpool", pool).with_default(others)
 }
 
 /// How many log lines the console has missed because it did not keep up.
@@ -195,6 +197,7 @@ mod tests {
         let worker = levels(plan(Purpose::Headless, 0));
         assert!(worker.would_enable("taskdeck::db", &Level::INFO));
         assert!(!worker.would_enable("tokio_postgres", &Level::INFO));
+        assert!(!worker.would_enable("deadpool.postgres", &Level::WARN));
         assert!(levels(plan(Purpose::Headless, 1)).would_enable("taskdeck::db", &Level::DEBUG));
     }
 }

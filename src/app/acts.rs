@@ -8,6 +8,7 @@ use super::log::{Level, Source};
 use super::message::{LinesReport, WriteFailure};
 use super::question::named;
 use super::state::State;
+use super::stop::StopAct;
 use crate::domain::figure::thousands;
 use crate::domain::outcome::{Decided, DecisionOutcome, Verdict};
 use crate::domain::{DecisionKind, Seen, Status, TaskId};
@@ -44,6 +45,10 @@ pub enum Phase {
 pub struct Acts {
     /// Decisions, in the order in which they were sent.
     pub decisions: Vec<Act>,
+    /// Requests to stop, in the order in which they were sent.
+    pub stops: Vec<StopAct>,
+    /// Why nobody can be asked to stop with this role, once that was refused.
+    pub stop_denied: Option<String>,
     /// Files and samples that are being submitted.
     pub lines: Vec<Lines>,
     /// Files that were not submitted to their end. Another attempt goes under the same number, so that no line of
@@ -101,12 +106,15 @@ impl Acts {
     /// How many writes were given up without knowing what became of them.
     pub fn unresolved(&self) -> usize {
         self.decisions.iter().filter(|act| act.phase == Phase::Unresolved).count()
+            + self.stops.iter().filter(|act| act.phase == Phase::Unresolved).count()
             + self.unfinished.iter().filter(|file| file.unresolved).count()
     }
 
     /// How many writes wait for an answer.
     pub fn waiting(&self) -> usize {
-        self.decisions.iter().filter(|act| act.phase != Phase::Unresolved).count() + self.lines.len()
+        self.decisions.iter().filter(|act| act.phase != Phase::Unresolved).count()
+            + self.stops.iter().filter(|act| act.phase != Phase::Unresolved).count()
+            + self.lines.len()
     }
 }
 

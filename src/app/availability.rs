@@ -98,6 +98,14 @@ impl State {
         }
     }
 
+    /// Why no instance may be asked to stop in this session, if so.
+    pub fn stop_denied(&self) -> Option<String> {
+        match &self.session.access {
+            Access::ReadOnly { reason } => Some(format!("read-only: {reason}")),
+            Access::ReadWrite => self.acts.stop_denied.clone(),
+        }
+    }
+
     /// Why nothing may be submitted in this session, if so.
     pub fn submit_denied(&self) -> Option<String> {
         match &self.session.access {
@@ -127,11 +135,7 @@ pub(super) fn refusal(state: &State, action: Action) -> Option<String> {
             Some("this version has no race screen; `taskdeck lab` is not part of it either".to_owned())
         }
         Action::Screen4 => Some("this version has no race screen".to_owned()),
-        Action::DrainInstance if state.screen == Screen::Workers => Some(
-            "draining another instance is not in this version: send SIGTERM to its process; q ends this one"
-                .to_owned(),
-        ),
-        Action::DrainInstance => Some("d is for an instance on screen 2".to_owned()),
+        Action::DrainInstance => stop_refusal(state),
         Action::Mark | Action::MarkAll | Action::FilterStates | Action::FilterTenant if !on_tasks => {
             Some("marks and filters are for the list on screen 1".to_owned())
         }
@@ -164,6 +168,23 @@ fn decision_refusal(state: &State, kind: DecisionKind) -> Option<String> {
             }
             _ => None,
         },
+    }
+}
+
+fn stop_refusal(state: &State) -> Option<String> {
+    if state.screen != Screen::Workers {
+        let key = state.keymap.label(Action::DrainInstance);
+        return Some(format!("{key} is for an instance on screen 2"));
+    }
+    if let Some(denied) = state.stop_denied() {
+        return Some(denied);
+    }
+    let Some(instance) = state.instance_under_cursor() else {
+        return Some("there is no row here".to_owned());
+    };
+    match state.stop_on(instance.id).filter(|act| act.phase != Phase::Unresolved) {
+        Some(_) => Some(format!("already asking {}: the answer is not there yet", instance.label())),
+        None => state.asks_nothing(instance),
     }
 }
 

@@ -38,6 +38,11 @@ pub const VERBS: &[Verb] = &[
     Verb { name: "reject", argument: "[ID...]", long: "reject them" },
     Verb { name: "submit", argument: "[TEXT]", long: "write a text; Ctrl-S submits it" },
     Verb { name: "lines", argument: "FILE", long: "submit each line of a file as a task" },
+    Verb {
+        name: "stop",
+        argument: "[INSTANCE...]",
+        long: "ask them, or the one under the cursor, to drain; --all: all; --mode cancel: to cancel what they run",
+    },
     Verb { name: "filter", argument: "[STATE...]", long: "show only these states; none: all" },
     Verb { name: "tenant", argument: "[NAME]", long: "show only this tenant's tasks; none: all" },
     Verb { name: "queue", argument: "[NAME]", long: "show only this queue's tasks; none: all" },
@@ -78,6 +83,7 @@ pub fn completions(state: &State, typed: &str) -> Vec<String> {
     };
     let (before, last) = rest.rsplit_once(' ').map_or(("", rest), |(before, last)| (before, last));
     let words: BTreeSet<String> = match verb {
+        "stop" => state.stop_words(before).into_iter().collect(),
         "filter" => Status::ALL.into_iter().map(|status| status.as_str().to_lowercase()).collect(),
         "tenant" => state.list.rows.iter().filter_map(Listed::task).map(|task| task.tenant.clone()).collect(),
         "queue" => state.list.rows.iter().filter_map(Listed::task).map(|task| task.queue.clone()).collect(),
@@ -86,7 +92,7 @@ pub fn completions(state: &State, typed: &str) -> Vec<String> {
     let head = if before.is_empty() { verb.to_owned() } else { format!("{verb} {before}") };
     words
         .into_iter()
-        .filter(|word| word.starts_with(&last.to_lowercase()))
+        .filter(|word| word.to_lowercase().starts_with(&last.to_lowercase()))
         .map(|word| format!("{head} {word}"))
         .collect()
 }
@@ -126,6 +132,7 @@ impl State {
             "requeue" => self.decide_ids(Action::Requeue, rest),
             "approve" => self.decide_ids(Action::Approve, rest),
             "reject" => self.decide_ids(Action::Reject, rest),
+            "stop" => self.stop_named(rest),
             "submit" => match self.submit_denied() {
                 Some(denied) => self.hint(denied),
                 None => self.open_editor(Some(rest)),

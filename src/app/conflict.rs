@@ -150,10 +150,16 @@ impl State {
 
     /// Shows the next conflict once nothing else is open: it never takes keys from what is being answered.
     pub(super) fn show_conflict(&mut self) {
-        if self.overlays.is_empty() && !self.conflicts.is_empty() {
-            self.overlays.push(Overlay::Conflict);
-            self.needs_draw = true;
+        if !self.overlays.is_empty() {
+            return;
         }
+        let next = match (self.conflicts.is_empty(), self.stop_conflicts.is_empty()) {
+            (false, _) => Overlay::Conflict,
+            (true, false) => Overlay::StopConflict,
+            (true, true) => return,
+        };
+        self.overlays.push(next);
+        self.needs_draw = true;
     }
 
     /// A key while a conflict is on top.

@@ -1,4 +1,4 @@
-//! What the operator can have seen: each row as the last frame that reached the terminal showed it.
+//! What the operator can have seen: each row (of a task or an instance) as the last frame that reached the terminal showed it.
 //!
 //! Invariant: only [`State::frame_drawn`] writes here, and it is called after a frame was drawn and from nowhere
 //! else. What has arrived and is not drawn yet (the line has stalled) is in the state, not here, and no decision is
@@ -11,9 +11,9 @@ use super::list::SeenRow;
 use super::message::Target;
 use super::overlay::Overlay;
 use super::question::AskedFrom;
-use super::state::State;
-use crate::domain::TaskId;
+use super::state::{Screen, State};
 use crate::domain::observed::Listed;
+use crate::domain::{InstanceId, TaskId};
 
 /// The rows as they were drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,6 +24,8 @@ pub struct DrawnRows {
     detail: Option<SeenRow>,
     /// The rows of the conflict that is shown.
     conflict: Vec<SeenRow>,
+    /// Instances that are still listed, each with how often it had been asked to stop when it was drawn last.
+    instances: BTreeMap<InstanceId, i64>,
 }
 
 impl DrawnRows {
@@ -35,6 +37,11 @@ impl DrawnRows {
     /// The task of the detail pane as it was drawn, if it was this one.
     pub fn detailed(&self, id: TaskId) -> Option<SeenRow> {
         self.detail.filter(|row| row.id == id)
+    }
+
+    /// How often the instance had been asked to stop when its row was drawn; none: it never was drawn.
+    pub fn instance(&self, id: InstanceId) -> Option<i64> {
+        self.instances.get(&id).copied()
     }
 
     /// The row as it was drawn there; none: it never was.
@@ -73,6 +80,10 @@ impl State {
         if self.overlays.iter().any(Overlay::hides_rows) {
             return;
         }
+        if self.screen == Screen::Workers {
+            self.instances_drawn(targets);
+            return;
+        }
         let before = std::mem::take(&mut self.drawn.list);
         let drawn: std::collections::BTreeSet<TaskId> = targets
             .iter()
@@ -94,5 +105,16 @@ impl State {
         if targets.contains(&Target::Detail) {
             self.drawn.detail = self.detail.task().map(SeenRow::from);
         }
+    }
+
+    fn instances_drawn(&mut self, targets: &[Target]) {
+        let before = std::mem::take(&mut self.drawn.instances);
+        let rows = self.instances.read.iter().flat_map(|read| read.value.iter().enumerate());
+        self.drawn.instances = rows
+            .filter_map(|(at, instance)| {
+                let now = targets.contains(&Target::Instance(at)).then_some(instance.stop_version);
+                now.or_else(|| before.get(&instance.id).copied()).map(|version| (instance.id, version))
+            })
+            .collect();
     }
 }

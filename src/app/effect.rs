@@ -1,7 +1,8 @@
 //! What the console wants done, as data. The root does it and answers with a [`super::Message`].
 
+use crate::domain::instance::SeenInstance;
 use crate::domain::observed::Filter;
-use crate::domain::{DecisionKind, NewTask, Seen, TaskId};
+use crate::domain::{DecisionKind, NewTask, Seen, StopMode, TaskId};
 
 /// Numbers a write that this console asked for; its answer carries the same number. Never used again, but by
 /// a submit that is sent again unchanged: the root must derive the submission key (and the operation id) from
@@ -26,6 +27,17 @@ pub enum Effect {
         reason: Option<String>,
         /// Only rows of this tenant, if set.
         tenant: Option<String>,
+    },
+    /// Ask instances to stop, which the operator has confirmed; the answer is `StopAnswered`.
+    Stop {
+        /// Numbers it.
+        request: RequestId,
+        /// How they are to stop.
+        mode: StopMode,
+        /// Which, each with the version that was on screen when the key was pressed.
+        instances: Vec<SeenInstance>,
+        /// Why, as the operator put it.
+        reason: Option<String>,
     },
     /// Submit one text; the answer is `Submitted`.
     Submit {

@@ -7,6 +7,7 @@ use super::overlay::Overlay;
 use super::question::QuestionFocus;
 use super::shutdown::ShutdownPhase;
 use super::state::{Pane, Screen, State};
+use crate::domain::StopMode;
 
 /// One act in the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub(super) fn footer_of(state: &State, overlay: Option<&Overlay>) -> Vec<FooterI
 
 type Acts = Vec<(Action, Option<String>)>;
 
+const REASON: &[(Action, &str)] = &[(Action::Open, "reason is written"), (Action::Back, "back to y and n")];
+
 fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
     let plain = |actions: &[Action]| -> Acts { actions.iter().map(|action| (*action, None)).collect() };
     let said = |list: &[(Action, &str)]| -> Acts {
@@ -79,10 +82,21 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
                 (Action::No, Some("keep".to_owned())),
                 (Action::Reason, None),
             ],
-            QuestionFocus::Reason => {
-                said(&[(Action::Open, "reason is written"), (Action::Back, "back to y and n")])
-            }
+            QuestionFocus::Reason => said(REASON),
         },
+        Some(Overlay::Stop(question)) => match question.focus {
+            QuestionFocus::Answer => {
+                let (other, label) = question.other();
+                vec![
+                    (Action::Yes, Some(question.yes())),
+                    (Action::No, Some("keep".to_owned())),
+                    (other, Some(label.to_owned())),
+                    (Action::Reason, None),
+                ]
+            }
+            QuestionFocus::Reason => said(REASON),
+        },
+        Some(Overlay::StopConflict) => said(&[(Action::Open, "look at it"), (Action::Back, "close")]),
         Some(Overlay::SubmitLines { .. }) => {
             said(&[(Action::Yes, "submit each line"), (Action::No, "do not")])
         }
@@ -147,11 +161,23 @@ fn screen_acts(state: &State) -> Acts {
                 Pane::Detail => add(&[Action::Copy, Action::EditInput, Action::Back]),
             }
         }
-        Screen::Workers => add(&[Action::Open, Action::NewTask, Action::Refresh]),
+        Screen::Workers => {
+            // Most rows of a quiet day cannot be asked; pressing the key there says why.
+            if availability(state, Action::DrainInstance) == Availability::Enabled {
+                add(&[Action::DrainInstance]);
+            }
+            add(&[Action::Open, Action::NewTask, Action::Refresh]);
+        }
         Screen::Database => add(&[Action::Refresh, Action::NewTask]),
         Screen::Log => add(&[Action::Search, Action::Top, Action::Bottom]),
     }
     add(&[Action::CommandLine, Action::Help, Action::Quit]);
+    let drains = state.instance_under_cursor().map(|one| state.can_be_asked(one, StopMode::Drain));
+    if drains.is_some_and(|drains| drains.is_err()) {
+        for act in acts.iter_mut().filter(|act| act.0 == Action::DrainInstance) {
+            act.1 = Some("drain, cancel".to_owned());
+        }
+    }
     if state.screen == Screen::Tasks && state.pane == Pane::Detail {
         for act in &mut acts {
             if act.0 == Action::Open {
@@ -165,6 +191,10 @@ fn screen_acts(state: &State) -> Acts {
 fn dialog_availability(state: &State, overlay: Option<&Overlay>, action: Action) -> Availability {
     match (overlay, action) {
         (Some(Overlay::Question(question)), Action::Yes) => match question.blocked() {
+            Some(reason) => Availability::Disabled { reason },
+            None => Availability::Enabled,
+        },
+        (Some(Overlay::Stop(question)), Action::Yes) => match question.blocked() {
             Some(reason) => Availability::Disabled { reason },
             None => Availability::Enabled,
         },

@@ -51,6 +51,8 @@ pub struct Header {
     pub failed_per_min: Option<f64>,
     /// This process's workers: `workers 3/4`, `draining 2/4`, `watching`, `workers: no lease, …`.
     pub workers: String,
+    /// Who asked them to stop: `asked by bob`, `stopped by bob`; none where nobody did.
+    pub workers_asked: Option<String>,
     /// Whether they work.
     pub workers_health: Well,
     /// What the list is narrowed to: `all states · all tenants · all queues`.
@@ -100,6 +102,7 @@ pub fn header(state: &State) -> Header {
         done_per_s: overview.map(|overview| overview.done_per_s),
         failed_per_min: overview.map(|overview| overview.failed_per_min),
         workers,
+        workers_asked: workers_asked(state),
         workers_health,
         filter: filter(state),
     }
@@ -210,6 +213,8 @@ fn workers(state: &State) -> (Well, String) {
     let lease_left = local.lease_left.saturating_sub(state.since(read.arrived));
     match local.state {
         InstanceState::Lost => (Well::No, "workers LOST their lease".to_owned()),
+        // It was started to work, and does not any more.
+        InstanceState::Watching if state.workers_ended.is_some() => (Well::Doubtful, "watching".to_owned()),
         InstanceState::Watching => (Well::Yes, "watching".to_owned()),
         InstanceState::Stopped => (Well::Doubtful, "workers stopped".to_owned()),
         state if local.trouble.is_some() || lease_left.is_zero() => {
@@ -220,6 +225,16 @@ fn workers(state: &State) -> (Well, String) {
             (health, format!("{} {busy}", word(state)))
         }
     }
+}
+
+fn workers_asked(state: &State) -> Option<String> {
+    let ended = state.workers_ended.as_ref();
+    let (what, request) = match (&state.local.as_ref()?.value.asked_to_stop, ended) {
+        (Some(request), _) => ("asked", request),
+        (None, Some(ended)) => ("stopped", ended.asked.as_ref()?),
+        (None, None) => return None,
+    };
+    Some(format!("{what} by {}", request.by))
 }
 
 const fn word(state: InstanceState) -> &'static str {

@@ -48,6 +48,7 @@ fn the_oldest_due_task_ages_and_says_why_it_waits() {
         waiting_ms: 2_500,
         takers: 0,
         free_slots: 0,
+        paused_by: None,
     });
     console.send(Message::OverviewLoaded(read));
     console.at(1.0).send(Message::Tick);

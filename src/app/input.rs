@@ -7,8 +7,9 @@ use super::keys::{Action, Key, Layer};
 use super::list::Step;
 use super::message::Target;
 use super::overlay::Overlay;
-use super::question::QuestionFocus;
+use super::question::{Question, QuestionFocus};
 use super::state::{Pane, Screen, State};
+use super::stop::StopQuestion;
 
 /// A key that comes again within this time is the same press, held down: terminals wait up to 660 ms before
 /// they repeat a key.
@@ -27,10 +28,10 @@ pub(super) fn layer_of(overlay: Option<&Overlay>) -> Layer {
         Some(Overlay::Submit | Overlay::Command { .. } | Overlay::Search { .. } | Overlay::Tenant { .. }) => {
             Layer::Text
         }
-        Some(Overlay::Question(question)) => match question.focus {
-            QuestionFocus::Answer => Layer::Dialog,
-            QuestionFocus::Reason => Layer::Text,
-        },
+        Some(
+            Overlay::Question(Question { focus: QuestionFocus::Reason, .. })
+            | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, .. }),
+        ) => Layer::Text,
         Some(_) => Layer::Dialog,
     }
 }
@@ -65,6 +66,8 @@ impl State {
         match overlay {
             Overlay::FirstStart => self.first_start_key(action, key, effects),
             Overlay::Question(_) => self.question_key(action, key, effects),
+            Overlay::Stop(_) => self.stop_key(action, key, effects),
+            Overlay::StopConflict => self.stop_conflict_key(action, key),
             Overlay::SubmitLines { .. } => self.submit_lines_key(action, key, effects),
             Overlay::Conflict => self.conflict_key(action, key),
             Overlay::Submit => self.submit_key(action, key, effects),
@@ -107,9 +110,10 @@ impl State {
                 *chosen = None;
             }
             Some(Overlay::Search { line } | Overlay::Tenant { line, .. }) => line.insert(text),
-            Some(Overlay::Question(question)) if question.focus == QuestionFocus::Reason => {
-                question.reason.insert(text);
-            }
+            Some(
+                Overlay::Question(Question { focus: QuestionFocus::Reason, reason, .. })
+                | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, reason, .. }),
+            ) => reason.insert(text),
             _ => {
                 let new = self.keymap.label(Action::NewTask);
                 self.hint(format!("pasted text goes into a field only; {new} opens one for a new task"));

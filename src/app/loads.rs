@@ -1,8 +1,9 @@
 //! What arrives besides the list: overview, processes, server, this process's own workers, the link.
 
+use super::fleet::{to, why};
 use super::link::{Link, Wakes};
 use super::log::{Level, Source};
-use super::message::{FailureCause, LinkReport, ReadFailure, WorkerEvent};
+use super::message::{FailureCause, LinkReport, ReadFailure, WorkerEvent, WorkersEnded};
 use super::state::{Figures, Read, State};
 use crate::domain::observed::{Health, LocalWorkers, Overview, PoolFigures, StatementFigures};
 use crate::domain::{Instance, Status};
@@ -38,6 +39,7 @@ impl State {
         self.needs_draw = true;
         self.instances.failure = None;
         self.instances.read = Some(self.read(instances));
+        self.stops_seen();
         self.order_instances();
         let instances = self.instances.read.iter().flat_map(|read| &read.value);
         let mut ids = instances.map(|instance| instance.id);
@@ -91,11 +93,14 @@ impl State {
         }
         self.needs_draw |= before != Some(&local);
         let heard_first = self.local.is_none();
+        let is_another = before.is_none_or(|before| before.instance != local.instance);
         let here = local.instance;
         self.local = Some(self.read(local));
-        if heard_first && self.instances.read.is_some() {
+        if is_another && self.instances.read.is_some() {
             // Which of the processes is this one was not known when they were read.
             self.order_instances();
+        }
+        if heard_first && self.instances.read.is_some() {
             let instances = self.instances.read.iter().flat_map(|read| &read.value);
             if let Some(own) = instances.map(|instance| instance.id).find(|id| *id == here) {
                 self.instance = Some(own);
@@ -106,13 +111,42 @@ impl State {
     pub(super) fn worker_events(&mut self, events: Vec<WorkerEvent>, missed: u64) {
         self.needs_draw = true;
         for event in events {
+            // Who is at this console must hear of it, on whatever screen.
+            let is_said = matches!(event, WorkerEvent::AskedToStop { .. });
             let (level, text) = worker_line(event);
-            self.log.push(self.now, level, Source::Workers, text);
+            if is_said {
+                self.say_from(Source::Workers, level, text);
+            } else {
+                self.log.push(self.now, level, Source::Workers, text);
+            }
         }
         if missed > 0 {
             let text = format!("{missed} more lines of the workers were not kept: they came too fast");
             self.log.push(self.now, Level::Warn, Source::Workers, text);
         }
+    }
+
+    /// The workers have ended and the process has not: it watches from now on.
+    pub(super) fn workers_ended(&mut self, ended: WorkersEnded) {
+        let mut text = match &ended.asked {
+            Some(request) => {
+                let by = &request.by;
+                format!(
+                    "the workers of this process have stopped, as {by} asked; this console only watches now"
+                )
+            }
+            None => {
+                "the workers of this process have ended unasked; this console only watches now".to_owned()
+            }
+        };
+        if !ended.left.is_empty() {
+            let ids: Vec<String> = ended.left.iter().map(ToString::to_string).collect();
+            text = format!("{text}; left RUNNING until their lease passes: {}", ids.join(", "));
+        }
+        let level = if ended.asked.is_some() && ended.left.is_empty() { Level::Warn } else { Level::Error };
+        self.say_from(Source::Workers, level, text);
+        self.workers_ended = Some(ended);
+        self.refresh_now();
     }
 
     pub(super) fn link_report(&mut self, report: LinkReport) {
@@ -196,6 +230,10 @@ fn worker_line(event: WorkerEvent) -> (Level, String) {
         ),
         WorkerEvent::Recovered { id, status, from } => {
             (Level::Warn, format!("{id} taken back ({from}); it is {status} now"))
+        }
+        WorkerEvent::AskedToStop { mode, by, reason } => {
+            let reason = why(reason.as_deref());
+            (Level::Warn, format!("{by} asked this process {}{reason}", to(mode)))
         }
         WorkerEvent::Trouble { message } => (Level::Error, message),
     }

@@ -6,8 +6,8 @@ use super::effect::RequestId;
 use super::keys::Key;
 use super::log::Level;
 use crate::domain::observed::{Health, LocalWorkers, Overview, Page, PoolFigures, StatementFigures};
-use crate::domain::outcome::{Decided, Submitted, TaskHistory};
-use crate::domain::{Instance, Status, TaskId};
+use crate::domain::outcome::{Decided, StopAnswer, Submitted, TaskHistory};
+use crate::domain::{Instance, Status, StopMode, StopRequest, TaskId};
 
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,12 +92,21 @@ pub enum Message {
         /// How many more there were that the channel had no room for.
         missed: u64,
     },
+    /// This process's workers have ended though it is not about to end itself; from now on it only watches.
+    WorkersEnded(WorkersEnded),
     /// A decision's answer. `WriteFailure::Unknown` is not the last one: another follows.
     Decided {
         /// Which.
         request: RequestId,
         /// What became of it.
         result: Result<Decided, WriteFailure>,
+    },
+    /// The answer to a request to stop. `WriteFailure::Unknown` is not the last one: another follows.
+    StopAnswered {
+        /// Which.
+        request: RequestId,
+        /// What became of it.
+        result: Result<StopAnswer, WriteFailure>,
     },
     /// A submit's answer. `WriteFailure::Unknown` is not the last one: another follows.
     Submitted {
@@ -137,6 +146,15 @@ pub enum Message {
     ClipboardDone(Result<usize, String>),
     /// The editor or pager has ended.
     EditorDone(Result<(), String>),
+}
+
+/// How this process's workers ended before the process itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkersEnded {
+    /// Who asked them to; none: nobody did.
+    pub asked: Option<StopRequest>,
+    /// Tasks that stay RUNNING until the lease of their instance passes.
+    pub left: Vec<TaskId>,
 }
 
 /// How many lines there were for what scrolls; no rows: it was not drawn.
@@ -291,6 +309,15 @@ pub enum WorkerEvent {
         status: Status,
         /// Why: `lease lost: web1:873 no longer answers`.
         from: String,
+    },
+    /// Somebody asked this process's workers to stop, and they do.
+    AskedToStop {
+        /// How.
+        mode: StopMode,
+        /// Who.
+        by: String,
+        /// Why, as they put it.
+        reason: Option<String>,
     },
     /// Something went wrong that is not one task's failure.
     Trouble {

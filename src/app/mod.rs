@@ -16,6 +16,7 @@ pub mod drawn;
 pub mod editor;
 pub mod effect;
 mod fields;
+pub mod fleet;
 pub mod footer;
 pub mod frame;
 pub mod header;
@@ -34,6 +35,7 @@ pub mod refresh;
 mod screens;
 pub mod shutdown;
 pub mod state;
+pub mod stop;
 pub mod submit;
 #[cfg(test)]
 mod testing;

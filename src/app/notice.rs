@@ -48,8 +48,13 @@ impl State {
 
     /// Says what happened, on screen and in the log.
     pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+        self.say_from(Source::Operator, level, text);
+    }
+
+    /// Says what happened elsewhere, on screen and in the log.
+    pub(super) fn say_from(&mut self, source: Source, level: Level, text: impl Into<String>) {
         let text = text.into();
-        self.log.push(self.now, level, Source::Operator, text.clone());
+        self.log.push(self.now, level, source, text.clone());
         self.notice =
             Some(Notice { level, text, kind: NoticeKind::Event, until: self.now + shown_for(level) });
     }

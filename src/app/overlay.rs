@@ -2,6 +2,7 @@
 
 use super::editor::Editor;
 use super::question::Question;
+use super::stop::StopQuestion;
 use crate::domain::{Status, TaskId};
 
 /// Something over the screen that gets the keys.
@@ -11,6 +12,10 @@ pub enum Overlay {
     FirstStart,
     /// A decision to confirm.
     Question(Question),
+    /// A request to stop to confirm.
+    Stop(StopQuestion),
+    /// The first of [`super::State::stop_conflicts`].
+    StopConflict,
     /// Lines of a file to confirm.
     SubmitLines {
         /// The file, as it was typed.

@@ -67,11 +67,17 @@ impl State {
                     effects.push(Effect::EditInput { id, text: text.to_owned() });
                 }
             }
+            Action::DrainInstance => self.ask_stop(),
             Action::CommandLine => self.open_command(),
             Action::Help => self.overlays.push(Overlay::Help { scroll: 0 }),
             Action::Refresh => {
                 // What a role may not do is learned from a refusal; it may be allowed by now.
-                if self.session.decide_denied.take().is_some() | self.session.submit_denied.take().is_some() {
+                let denied = [
+                    self.session.decide_denied.take(),
+                    self.session.submit_denied.take(),
+                    self.acts.stop_denied.take(),
+                ];
+                if denied.iter().any(Option::is_some) {
                     self.say(Level::Info, "reading again; what was refused before may be asked again");
                 }
                 self.refresh_now();
@@ -134,9 +140,10 @@ impl State {
                 Err(why) => self.hint(why),
             },
             (Screen::Workers, _) => {
-                let instances = self.instances.read.as_ref().map(|read| &read.value);
-                let under = instances.and_then(|all| all.iter().find(|one| Some(one.id) == self.instance));
-                match under.map(|instance| instance.in_flight.first().map(|run| run.id)) {
+                match self
+                    .instance_under_cursor()
+                    .map(|instance| instance.in_flight.first().map(|run| run.id))
+                {
                     Some(Some(id)) => self.go_to(id),
                     Some(None) => self.hint("this instance has no task in flight to open"),
                     None => self.hint("there is no row here"),

@@ -6,13 +6,14 @@
 use std::time::Duration;
 
 use super::effect::{Effect, ShutdownMode};
+use super::fleet::to;
 use super::keys::Action;
 use super::log::{Level, Source};
 use super::message::Signal;
 use super::overlay::Overlay;
 use super::state::State;
 use crate::domain::figure::age;
-use crate::domain::{InstanceState, TaskId};
+use crate::domain::{InstanceState, StopMode, StopRequest, TaskId};
 
 /// How far the end is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,11 @@ impl State {
     fn has_workers(&self) -> bool {
         let told = self.local.as_ref().map(|read| read.value.state);
         self.session.workers > 0 || told.is_some_and(|state| state != InstanceState::Watching)
+    }
+
+    /// What somebody asked of this process's workers.
+    fn asked_here(&self) -> Option<&StopRequest> {
+        self.local.as_ref().and_then(|read| read.value.asked_to_stop.as_ref())
     }
 
     /// How many tasks this process holds: running, or claimed and waiting for a slot.
@@ -173,12 +179,13 @@ impl State {
         };
         let workers = self.local.as_ref().map(|read| read.value.state);
         if workers == Some(InstanceState::Canceling) && shutdown.phase == ShutdownPhase::Draining {
-            self.log.push(
-                self.now,
-                Level::Warn,
-                Source::Workers,
-                "the time to drain is over: what still runs was asked to stop".to_owned(),
-            );
+            let text = match self.asked_here() {
+                Some(request) if request.mode == StopMode::Cancel => {
+                    format!("{} asked for it: what still runs was asked to stop", request.by)
+                }
+                _ => "the time to drain is over: what still runs was asked to stop".to_owned(),
+            };
+            self.log.push(self.now, Level::Warn, Source::Workers, text);
             self.set_phase(ShutdownPhase::Canceling, shutdown.asked_by);
         }
         let stopped = !self.has_workers() || workers == Some(InstanceState::Stopped);
@@ -256,6 +263,8 @@ impl State {
 pub struct Said {
     /// `2 tasks are running here`.
     pub title: String,
+    /// What somebody asked of these workers before: they claim nothing more already.
+    pub asked: Option<String>,
     /// Whether the question stands and there is nothing left to choose about.
     pub nothing_left: bool,
     /// How far it is: a word and the rest of the line; none while the question stands.
@@ -310,7 +319,12 @@ pub fn said(state: &State) -> Option<Said> {
         count => format!("{count} tasks are running here"),
     };
     let waited = minutes(state.since(shutdown.since));
-    let grace = state.session.grace;
+    // Where somebody asked for the drain, its grace time began with that.
+    let asked = state.asked_here();
+    let grace = if asked.is_some() { Duration::ZERO } else { state.session.grace };
+    let asked = asked.map(|request| {
+        format!("{} asked these workers {} {}.", request.by, to(request.mode), state.ago(request.at))
+    });
     let left = running.len();
     let (progress, next) = match shutdown.phase {
         ShutdownPhase::Asked => (None, None),
@@ -336,6 +350,7 @@ pub fn said(state: &State) -> Option<Said> {
     };
     Some(Said {
         title,
+        asked,
         nothing_left: shutdown.phase == ShutdownPhase::Asked && state.in_flight() == 0,
         progress,
         running,

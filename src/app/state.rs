@@ -20,6 +20,7 @@ use super::notice::Notice;
 use super::overlay::Overlay;
 use super::refresh::Refresh;
 use super::shutdown::Shutdown;
+use super::stop::StopConflict;
 use super::submit::SubmitForm;
 use crate::domain::observed::{Filter, Health, LocalWorkers, Overview, PoolFigures, StatementFigures};
 use crate::domain::{Instance, InstanceId, Name};
@@ -75,6 +76,10 @@ pub struct State {
     pub acts: Acts,
     /// Conflicts to show, the first one first; they wait while something else is open.
     pub conflicts: VecDeque<Conflict>,
+    /// Requests to stop that did not reach every instance; shown after the conflicts.
+    pub stop_conflicts: VecDeque<StopConflict>,
+    /// How this process's workers ended, where they did before the process.
+    pub workers_ended: Option<super::message::WorkersEnded>,
     /// The text that is being written, also while its editor is closed.
     pub submit: SubmitForm,
     /// Commands that were typed.
@@ -305,6 +310,8 @@ impl State {
             wakes: Wakes::Unknown,
             acts: Acts::default(),
             conflicts: VecDeque::new(),
+            stop_conflicts: VecDeque::new(),
+            workers_ended: None,
             submit,
             commands: CommandHistory::default(),
             notice: None,

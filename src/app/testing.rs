@@ -7,12 +7,14 @@ use jiff::Timestamp;
 use super::effect::{Effect, Read, RequestId};
 use super::keys::{Key, KeyCode, Keymap};
 use super::message::{Message, Target};
-use super::state::{Access, FirstStart, Session, Setup, State};
+use super::state::{Access, FirstStart, Screen, Session, Setup, State};
 use super::update;
+use crate::domain::instance::InFlight;
 use crate::domain::observed::{Filter, Listed, LocalWorkers, Overview, Page, SlotRun, Tallies};
 use crate::domain::outcome::{Decided, TaskHistory, Verdict};
 use crate::domain::{
-    DecisionKind, InstanceId, InstanceState, LastChange, Name, Seen, Status, Task, TaskId, TextCounts,
+    DecisionKind, Instance, InstanceId, InstanceState, LastChange, Name, Seen, Status, StopMode, StopRequest,
+    Task, TaskId, TextCounts,
 };
 
 pub(super) struct Console {
@@ -82,8 +84,13 @@ impl Console {
         effects
     }
 
-    /// What a frame of the state as it is tells: the visible rows and the detail pane.
+    /// What a frame of the state as it is tells: the visible rows, and on screen 1 the detail pane.
     pub(super) fn frame(&self) -> Message {
+        if self.state.screen == Screen::Workers {
+            let rows = self.state.instances.read.iter().flat_map(|read| &read.value);
+            let rows = rows.take(self.state.viewport.list_rows).enumerate();
+            return Message::Drawn(rows.map(|(at, _)| Target::Instance(at)).collect());
+        }
         let list = &self.state.list;
         let rows = list.rows.iter().skip(list.offset).take(self.state.viewport.list_rows);
         Message::Drawn(rows.map(|row| Target::Task(row.id())).chain([Target::Detail]).collect())
@@ -108,6 +115,15 @@ impl Console {
 
     pub(super) fn notice(&self) -> &str {
         self.state.notice.as_ref().map_or("", |notice| &notice.text)
+    }
+
+    /// Screen 2 with these instances.
+    pub(super) fn fleet(instances: Vec<Instance>) -> Self {
+        let mut console = Self::with(page([]));
+        console.send(Message::Local(local(InstanceState::Working, &[])));
+        console.press("2");
+        console.send(Message::InstancesLoaded(instances));
+        console
     }
 
     pub(super) fn decided(
@@ -207,10 +223,49 @@ pub(super) fn local(state: InstanceState, running: &[i64]) -> LocalWorkers {
             })
             .collect(),
         buffered: 0,
+        asked_to_stop: None,
         lease_left: Duration::from_secs(27),
         trouble: None,
         lost: None,
     }
+}
+
+/// A worker without a terminal on a host of this name that runs two tasks.
+pub(super) fn process(number: u128, host: &str, state: InstanceState) -> Instance {
+    let flight =
+        |id| InFlight { id: TaskId(id), claim_no: 1, cancel_requested: false, status: Status::Running };
+    Instance {
+        id: InstanceId(uuid::Uuid::from_u128(number)),
+        host: host.into(),
+        pid: 991,
+        version: "0.1.0".into(),
+        kind: "headless".into(),
+        operator: "carol".into(),
+        queues: vec!["default".into()],
+        slots: 4,
+        state,
+        started_at: clock(-60),
+        heartbeat_at: clock(-2),
+        lease_left_s: 25.0,
+        done_total: 3,
+        failed_total: 0,
+        done_per_s: 0.0,
+        failed_per_min: 0.0,
+        claims_per_s: 0.0,
+        recovered: 0,
+        recovered_tasks: Vec::new(),
+        stop_version: 0,
+        stop: None,
+        in_flight: vec![flight(7), flight(9)],
+        running: 2,
+        of_other_tenants: 0,
+    }
+}
+
+/// The same, asked to stop by bob four seconds ago.
+pub(super) fn asked(mode: StopMode, instance: Instance) -> Instance {
+    let stop = StopRequest { mode, by: "bob".into(), at: clock(-4), reason: Some("kernel".into()) };
+    Instance { stop_version: instance.stop_version + 1, stop: Some(stop), ..instance }
 }
 
 pub(super) fn change(actor: &str, movement: &str, version_after: i64, reason: Option<&str>) -> LastChange {

@@ -29,6 +29,7 @@ pub fn update(state: &mut State, at: Duration, message: Message) -> Vec<Effect> 
     }
     state.expire_notice();
     state.watch_question();
+    state.watch_stop();
     state.settle_shutdown(&mut effects);
     state.show_conflict();
     if !state.ended {
@@ -76,6 +77,8 @@ fn visible(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
             state.clamp_offset();
         }
         Message::Decided { request, result } => state.decided(request, result),
+        Message::StopAnswered { request, result } => state.stop_answered(request, result),
+        Message::WorkersEnded(ended) => state.workers_ended(ended),
         Message::Submitted { request, result } => state.submitted(request, result),
         Message::LinesSubmitted { request, result } => state.lines_submitted(request, result),
         Message::Notice { level, text } => state.say(level, text),

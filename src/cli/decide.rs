@@ -139,6 +139,15 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
         if decided.resolved_from_unknown {
             text.push_str("The first answer was lost; this is what the database says happened.\n");
         }
+        match decided.retries {
+            0 => {}
+            1 => text.push_str("It was decided again once, as the server had rolled it back.\n"),
+            times => {
+                let again =
+                    format!("It was decided again {times} times, as the server had rolled it back.\n");
+                text.push_str(&again);
+            }
+        }
         text
     };
     let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
@@ -177,7 +186,7 @@ fn row(verdict: &Verdict) -> (&'static str, Option<&Task>) {
     }
 }
 
-fn outcome_of(failure: &Failure) -> Option<&'static str> {
+pub(super) fn outcome_of(failure: &Failure) -> Option<&'static str> {
     match failure.exit {
         Exit::Unavailable => Some("unavailable"),
         Exit::Unknown => Some("unknown"),
@@ -194,7 +203,7 @@ fn print_failure(
 ) -> Result<Exit, Failure> {
     let message = failure.message.clone();
     let error = Some(failure);
-    let (resolved_from_unknown, retries) = (false, 0);
+    let (resolved_from_unknown, retries) = (false, failure.retries);
     let nothing = String::new;
     if let [_] = named {
         let document = One { outcome, task: None, resolved_from_unknown, retries, message, error };

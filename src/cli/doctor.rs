@@ -155,7 +155,7 @@ async fn delivery(db: &Db) -> Check {
     let started = Instant::now();
     db.wake();
     match listener.wait(DELIVERY).await {
-        Ok(Wake::Notified) => checks::delivered(started.elapsed()),
+        Ok(Wake::Work | Wake::Fleet) => checks::delivered(started.elapsed()),
         Ok(Wake::TimedOut) => checks::undelivered(DELIVERY),
         Err(error) => Check::unanswered("notifications", &error),
     }

@@ -50,6 +50,9 @@ pub struct Failure {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// How often the whole was decided again before this was given up.
+    #[serde(skip)]
+    pub retries: u32,
     /// Whether and when another try may succeed.
     #[serde(skip)]
     pub retry: Retry,
@@ -58,7 +61,7 @@ pub struct Failure {
 impl Failure {
     /// A failure of a kind.
     pub fn new(exit: Exit, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { exit, kind, message: message.into(), hint: None, retry: Retry::No }
+        Self { exit, kind, message: message.into(), hint: None, retries: 0, retry: Retry::No }
     }
 
     /// Adds what to do next.
@@ -117,9 +120,11 @@ impl From<DbError> for Failure {
             DbError::Schema(_) => (Exit::Usage, "schema"),
             DbError::BadRow { .. } => (Exit::Unexpected, "bad_row"),
         };
+        let trouble = error.trouble();
         Self {
             hint: error.hint().map(str::to_owned),
-            retry: error.trouble().map_or(Retry::No, |trouble| trouble.retry),
+            retries: trouble.map_or(0, |trouble| trouble.retries),
+            retry: trouble.map_or(Retry::No, |trouble| trouble.retry),
             ..Self::new(exit, kind, error.to_string())
         }
     }

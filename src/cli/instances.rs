@@ -51,7 +51,7 @@ fn text(call: &Call, instances: &[Instance]) -> String {
     for instance in instances {
         let fields = vec![
             instance.label(),
-            instance.state.as_str().to_owned(),
+            state(instance),
             instance.kind.clone(),
             instance.operator.clone(),
             instance.queues.join(","),
@@ -69,6 +69,18 @@ fn text(call: &Call, instances: &[Instance]) -> String {
         }
     }
     table.render(call.output)
+}
+
+/// What it does, and who asked it to stop.
+fn state(instance: &Instance) -> String {
+    let state = instance.state.as_str();
+    match &instance.stop {
+        Some(stop) if instance.state == InstanceState::Working => {
+            format!("{state}, {} asked it to {}", stop.by, stop.mode.as_str())
+        }
+        Some(stop) => format!("{state}, asked by {}", stop.by),
+        None => state.to_owned(),
+    }
 }
 
 fn lease(instance: &Instance) -> String {
@@ -97,6 +109,15 @@ fn in_flight(instance: &Instance) -> String {
     }
     if others > 0 {
         shown.push(format!("{others} of other tenants"));
+    }
+    if instance.recovered > 0 {
+        let taken: Vec<String> = instance
+            .recovered_tasks
+            .iter()
+            .take(NAMED)
+            .map(|task| format!("{} {}", task.id, task.status))
+            .collect();
+        shown.push(format!("{} taken back: {}", instance.recovered, taken.join(", ")));
     }
     if shown.is_empty() { "-".to_owned() } else { shown.join(" ") }
 }

@@ -274,8 +274,8 @@ async fn connect(
 fn with_hint(error: DbError, source: Source) -> Failure {
     let advice = format!("is PostgreSQL running there? the address came from {source}");
     Failure::from(match error {
-        DbError::Unavailable(Trouble { hint: None, message, sqlstate, retry }) => {
-            DbError::Unavailable(Trouble { hint: Some(advice), message, sqlstate, retry })
+        DbError::Unavailable(trouble @ Trouble { hint: None, .. }) => {
+            DbError::Unavailable(Trouble { hint: Some(advice), ..trouble })
         }
         other => other,
     })

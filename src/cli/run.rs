@@ -15,12 +15,14 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, Session, host, open, open_when_there};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, instances, json, list, manual, migrate, private, show, status, submit,
+    config_command, decide, doctor, events, instances, json, list, manual, migrate, private, queues, show,
+    status, stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;
 use crate::db::conninfo::process_env;
 use crate::domain::DecisionKind;
+use crate::domain::queue::QueueAct;
 use crate::domain::text::visible_lines;
 use crate::logging::{self, LogLine, Plan, Purpose};
 use crate::signals::{Signals, name};
@@ -71,14 +73,14 @@ async fn prepared(cli: &Cli, format: &mut OutputFormat) -> Result<Exit, Failure>
         Some(Command::Man) => manual::page(),
         Some(command) => {
             log(&call, Purpose::Command)?;
-            dispatch(command, &call).await
+            dispatch(cli, command, &call).await
         }
         None if cli.no_ui => headless(call, &file).await,
         None => console(call, &file).await,
     }
 }
 
-async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
+async fn dispatch(cli: &Cli, command: &Command, call: &Call) -> Result<Exit, Failure> {
     match command {
         Command::Submit(args) => submit::run(call, args).await,
         Command::List(args) => list::run(call, args).await,
@@ -87,8 +89,13 @@ async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
         Command::Approve(args) => decide::run(call, DecisionKind::Approve, args).await,
         Command::Reject(args) => decide::run(call, DecisionKind::Reject, args).await,
         Command::Requeue(args) => decide::run(call, DecisionKind::Requeue, args).await,
+        Command::Events(args) => events::run(call, args, cli.settings.operator.as_deref()).await,
         Command::Status => status::run(call).await,
         Command::Instances => instances::run(call).await,
+        Command::Queues => queues::list(call).await,
+        Command::Pause(args) => queues::decide(call, QueueAct::Pause, args).await,
+        Command::Resume(args) => queues::decide(call, QueueAct::Resume, args).await,
+        Command::Stop(args) => stop::run(call, args).await,
         Command::Doctor => doctor::run(call).await,
         Command::Migrate => migrate::run(call).await,
         Command::Private { command } => private::run(call, *command).await,

@@ -15,7 +15,8 @@ use crate::app::message::{FailureCause, LinesReport, ReadFailure, WriteFailure};
 use crate::app::{Message, Read, RequestId};
 use crate::db::{Db, ListQuery, Preview};
 use crate::domain::input::SubmissionKey;
-use crate::domain::{Decision, DecisionKind, NewTask, OperationId, Seen};
+use crate::domain::instance::{SeenInstance, Stop};
+use crate::domain::{Decision, DecisionKind, NewTask, OperationId, Seen, StopMode};
 use crate::submit_lines::{Job, Keys, Step, Stopped, submit_lines};
 use crate::ui::Messages;
 
@@ -126,6 +127,30 @@ impl Performer {
             let lost = |trouble: &_| this.tell(Message::Decided { request, result: Err(unknown(trouble)) });
             let result = this.db.decide(&decision, &lost).await.map_err(|error| write_failure(&error));
             this.tell(Message::Decided { request, result });
+        });
+    }
+
+    /// Asks instances to stop, which the operator has confirmed.
+    pub(super) fn stop(
+        &self,
+        request: RequestId,
+        mode: StopMode,
+        instances: Vec<SeenInstance>,
+        reason: Option<String>,
+    ) {
+        let this = self.clone();
+        self.writes.spawn(async move {
+            let operator = this.operator.clone();
+            let operation = OperationId(this.operation(request, 0));
+            let stop = Stop { mode, instances, operator, reason, operation };
+            let lost =
+                |trouble: &_| this.tell(Message::StopAnswered { request, result: Err(unknown(trouble)) });
+            let result = this.db.stop(&stop, &lost).await.map_err(|error| match write_failure(&error) {
+                // The row of the instance tells, not a task's timeline.
+                WriteFailure::Unresolved { message, .. } => WriteFailure::Unresolved { message, hint: None },
+                other => other,
+            });
+            this.tell(Message::StopAnswered { request, result });
         });
     }
 

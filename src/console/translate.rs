@@ -115,6 +115,9 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
                 .collect(),
             missed: 0,
         }],
+        WorkerEvent::AskedToStop { mode, by, reason } => {
+            told(app::WorkerEvent::AskedToStop { mode: *mode, by: by.clone(), reason: reason.clone() })
+        }
         WorkerEvent::LeaseLost { reason, discarded, .. } => trouble(format!(
             "the lease was lost ({reason}); {} results were discarded and a new instance begins",
             discarded.len()

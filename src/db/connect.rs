@@ -1,17 +1,20 @@
 //! How one connection is made: settings, TLS, session parameters, and what a pooler in between refuses.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::task::JoinHandle;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio::time::timeout;
+use tokio_postgres::config::{LoadBalanceHosts, TargetSessionAttrs};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error};
 
 use super::conninfo::{ConnInfo, TlsConnector};
 use super::error::{DbError, Retry, Trouble, describe};
+use super::gate::Gate;
 use super::pool::Limits;
 
 /// Which planner settings a connection gets.
@@ -37,10 +40,11 @@ pub enum Access {
 #[derive(Clone)]
 pub(crate) struct Connector {
     info: Arc<ConnInfo>,
-    /// As the settings say, with this program's name.
-    plain: Config,
-    /// With this program's session parameters too.
-    config: Config,
+    application: String,
+    /// This program's session parameters.
+    parameters: String,
+    /// For a connection to any of the hosts.
+    within: Duration,
     tls: TlsConnector,
     access: Access,
     shared: Arc<Shared>,
@@ -60,8 +64,11 @@ impl std::fmt::Debug for Connector {
 struct Shared {
     /// Something in between refuses session parameters: a pooler in transaction mode.
     pooler: AtomicBool,
-    /// The server was found to refuse writes: new connections go to a writable host, if there are several.
+    /// A server was found to refuse writes: until one takes them again only such a host will do.
     not_writable: AtomicBool,
+    /// The host, of several, that answered last.
+    answered: AtomicUsize,
+    gate: Gate,
 }
 
 impl Connector {
@@ -73,14 +80,15 @@ impl Connector {
         plans: Plans,
         access: Access,
     ) -> Self {
-        let mut plain = info.config().clone();
-        if plain.get_application_name().is_none() {
-            plain.application_name(application);
+        Self {
+            info: Arc::clone(info),
+            application: application.to_owned(),
+            parameters: session_parameters(limits, plans, access),
+            within: limits.acquire,
+            tls,
+            access,
+            shared: Arc::default(),
         }
-        let mut config = plain.clone();
-        let own = info.config().get_options().unwrap_or_default();
-        config.options(format!("{own} {}", session_parameters(limits, plans, access)).trim());
-        Self { info: Arc::clone(info), plain, config, tls, access, shared: Arc::default() }
     }
 
     /// Another connector that learns with this one.
@@ -89,8 +97,14 @@ impl Connector {
         Self { shared: Arc::clone(&self.shared), ..sibling }
     }
 
-    pub(crate) fn config(&self) -> &Config {
-        &self.config
+    /// The driver's configuration as it was named; what a connection is really made with is this connector's own.
+    pub(crate) fn named(&self) -> &Config {
+        self.info.config()
+    }
+
+    /// The door through which every new connection goes.
+    pub(super) fn gate(&self) -> &Gate {
+        &self.shared.gate
     }
 
     pub(crate) fn tls(&self) -> TlsConnector {
@@ -119,24 +133,93 @@ impl Connector {
         self.shared.pooler.store(true, Ordering::Relaxed);
     }
 
-    /// The configuration for the next connection.
-    fn current(&self) -> Config {
-        let mut config = if self.behind_pooler() { self.plain.clone() } else { self.config.clone() };
-        if self.shared.not_writable.load(Ordering::Relaxed) && config.get_hosts().len() > 1 {
-            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        }
-        config
-    }
-
-    /// Connects once; a refusal of the session parameters is learned and answered by connecting without them.
+    /// Connects once, to the first host that will do, and tells the gate what came of it.
     pub(crate) async fn open(&self) -> Result<(Client, Connection), Error> {
-        match self.current().connect(self.tls.clone()).await {
+        let opened = match self.reach().await {
+            // A refusal of the session parameters is learned and answered by connecting without them.
             Err(error) if !self.behind_pooler() && refuses_parameters(&error) => {
                 self.mark_behind_pooler();
-                self.current().connect(self.tls.clone()).await
+                self.reach().await
             }
             other => other,
+        };
+        match &opened {
+            Ok(_) => self.gate().opened(),
+            Err(error) => self.gate().failed(self.explain(error)),
         }
+        opened
+    }
+
+    /// Asks the hosts in turn. One that is silent must not use up the time of the others: each but the last has an
+    /// equal part of it.
+    ///
+    /// Where nothing was said about what a host must be, one that takes writes is preferred to a standby: an address
+    /// that names several is made for a failover, and this program writes.
+    async fn reach(&self) -> Result<(Client, Connection), Error> {
+        let hosts = self.info.each_host();
+        let prefers = hosts.len() > 1
+            && self.expects_writable()
+            && self.named().get_target_session_attrs() == TargetSessionAttrs::Any;
+        let share = self.within / u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
+        let (mut standby, mut refused) = (None, None);
+        for (left, place) in (0..hosts.len()).rev().zip(self.order(hosts.len())) {
+            let mut config = self.with_parameters(&hosts[place]);
+            if prefers {
+                config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+            }
+            let connecting = config.connect(self.tls.clone());
+            let answer = if left == 0 && standby.is_none() {
+                connecting.await
+            } else if let Ok(answer) = timeout(share, connecting).await {
+                answer
+            } else {
+                continue;
+            };
+            match answer {
+                Ok(opened) => {
+                    self.shared.answered.store(place, Ordering::Relaxed);
+                    self.shared.not_writable.fetch_and(!prefers, Ordering::Relaxed);
+                    return Ok(opened);
+                }
+                Err(error) => {
+                    if prefers && takes_no_writes(&error) {
+                        standby = Some(place);
+                    }
+                    refused = Some(error);
+                }
+            }
+        }
+        match standby {
+            Some(place) if !self.shared.not_writable.load(Ordering::Relaxed) => {
+                self.with_parameters(&hosts[place]).connect(self.tls.clone()).await
+            }
+            _ => Err(refused.expect("the last host has answered, or a standby has before it")),
+        }
+    }
+
+    /// The places of the hosts in the order in which they are asked: the one first that answered last, so that one
+    /// that has gone silent costs its time once.
+    fn order(&self, hosts: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..hosts).collect();
+        if self.named().get_load_balance_hosts() == LoadBalanceHosts::Random {
+            fastrand::shuffle(&mut order);
+        } else {
+            order.rotate_left(self.shared.answered.load(Ordering::Relaxed).min(hosts.saturating_sub(1)));
+        }
+        order
+    }
+
+    /// `host` with this program's name and, where nothing in between refuses them, its session parameters.
+    fn with_parameters(&self, host: &Config) -> Config {
+        let mut config = host.clone();
+        if config.get_application_name().is_none() {
+            config.application_name(&self.application);
+        }
+        if !self.behind_pooler() {
+            let own = host.get_options().unwrap_or_default();
+            config.options(format!("{own} {}", self.parameters).trim());
+        }
+        config
     }
 
     /// A failure to connect in words, with what to do.
@@ -196,6 +279,13 @@ fn session_parameters(limits: &Limits, plans: Plans, access: Access) -> String {
         text.push_str(" -c default_transaction_read_only=on");
     }
     text
+}
+
+/// Whether the driver found that the host is a standby, or read-only, though one was wanted that takes writes.
+fn takes_no_writes(error: &Error) -> bool {
+    std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref::<std::io::Error>())
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a pooler said that it takes no `options` (`PgBouncer`: "unsupported startup parameter").

@@ -29,7 +29,8 @@ impl Db {
         let mut asked = decision.rows.clone();
         asked.sort_by_key(|seen| seen.id);
         asked.dedup_by_key(|seen| seen.id);
-        let resolved = resolve(on_unknown, || self.decide_once(decision, &asked)).await?;
+        let attempt = || self.decide_once(decision, &asked);
+        let resolved = resolve(on_unknown, attempt, || self.decided_before(decision, &asked)).await?;
         let mut rows = resolved.answer;
         let concerns_workers = |verdict: &Verdict| matches!(verdict, Verdict::Committed { task, .. } if matches!(task.status, Status::Running | Status::Queued));
         if rows.iter().any(|(_, verdict)| concerns_workers(verdict)) {
@@ -72,32 +73,10 @@ impl Db {
             )
             .await?;
         let mut verdicts = rows.iter().map(|row| verdict(row, asked)).collect::<Result<Vec<_>, _>>()?;
-        if !verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Committed { .. })) {
-            // The row moved on: perhaps by this very decision, sent before.
-            let before = self
-                .inner
-                .operator
-                .query(
-                    DECIDED,
-                    &[
-                        (&decision.operation.0, Type::UUID),
-                        (&characters, Type::INT4),
-                        (&ids, Type::INT8_ARRAY),
-                        (&decision.kind.verb(), Type::TEXT),
-                        (&decision.tenant, Type::TEXT),
-                    ],
-                )
-                .await?;
-            if before.len() == asked.len() {
-                verdicts = before
-                    .iter()
-                    .map(|row| {
-                        let task = task(row)?;
-                        let version_before = get(row, "version_before", "a decision")?;
-                        Ok((task.id, Verdict::Committed { task, version_before }))
-                    })
-                    .collect::<Result<_, DbError>>()?;
-            }
+        let changed = verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Committed { .. }));
+        // The row moved on: perhaps by this very decision, sent before.
+        if !changed && let Some(before) = self.decided_before(decision, asked).await? {
+            verdicts = before;
         }
         for seen in asked {
             if !verdicts.iter().any(|(id, _)| *id == seen.id) {
@@ -106,6 +85,39 @@ impl Db {
         }
         verdicts.sort_by_key(|(id, _)| *id);
         Ok(verdicts)
+    }
+
+    /// The rows as they are now, if this very decision has changed them all: its events say so. `None` does not tell
+    /// that it never will.
+    async fn decided_before(
+        &self,
+        decision: &Decision,
+        asked: &[Seen],
+    ) -> Result<Option<Vec<(TaskId, Verdict)>>, DbError> {
+        let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
+        let rows = self
+            .inner
+            .operator
+            .query(
+                DECIDED,
+                &[
+                    (&decision.operation.0, Type::UUID),
+                    (&Preview::Whole.characters(), Type::INT4),
+                    (&ids, Type::INT8_ARRAY),
+                    (&decision.kind.verb(), Type::TEXT),
+                    (&decision.tenant, Type::TEXT),
+                ],
+            )
+            .await?;
+        if rows.len() != asked.len() {
+            return Ok(None);
+        }
+        let verdict = |row: &Row| {
+            let task = task(row)?;
+            let version_before = get(row, "version_before", "a decision")?;
+            Ok((task.id, Verdict::Committed { task, version_before }))
+        };
+        rows.iter().map(verdict).collect::<Result<_, DbError>>().map(Some)
     }
 
     /// Adds to each conflict who changed the row and when.

@@ -44,6 +44,8 @@ pub struct Trouble {
     pub sqlstate: Option<String>,
     /// Whether and when another try may succeed.
     pub retry: Retry,
+    /// How often it was, before this was given up.
+    pub retries: u32,
 }
 
 /// Whether and when another try may succeed.
@@ -111,7 +113,7 @@ impl Retry {
 impl Trouble {
     /// Trouble with no code.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, sqlstate: None, retry: Retry::No }
+        Self { message: message.into(), hint: None, sqlstate: None, retry: Retry::No, retries: 0 }
     }
 
     /// Adds what to do.
@@ -128,7 +130,11 @@ impl fmt::Display for Trouble {
         if let Some(code) = &self.sqlstate {
             write!(f, " ({code})")?;
         }
-        Ok(())
+        match self.retries {
+            0 => Ok(()),
+            1 => f.write_str(", also when it was tried again"),
+            times => write!(f, ", also when it was tried again {times} times"),
+        }
     }
 }
 
@@ -152,6 +158,24 @@ impl DbError {
     /// Whether the server rolled back something that may be decided again at once.
     pub(crate) fn may_retry_whole(&self) -> bool {
         self.trouble().is_some_and(|trouble| trouble.retry == Retry::Whole)
+    }
+
+    /// The same, given up after so many tries more.
+    pub(super) fn after(mut self, tries: u32) -> Self {
+        if let Self::Unavailable(trouble)
+        | Self::Unknown(trouble)
+        | Self::Refused(trouble)
+        | Self::Schema(trouble) = &mut self
+        {
+            trouble.retries = tries;
+        }
+        self
+    }
+
+    /// Whether the server has no connection left to give.
+    pub(super) fn is_full(&self) -> bool {
+        self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())
+            == Some(SqlState::TOO_MANY_CONNECTIONS.code())
     }
 
     /// Not sent: what is said in `message`.
@@ -180,6 +204,7 @@ pub(crate) fn classify(error: &tokio_postgres::Error, effect: Effect) -> DbError
         hint: hint(code).map(str::to_owned).or_else(|| db.hint().map(str::to_owned)),
         sqlstate: Some(code.code().to_owned()),
         retry: Retry::of(code),
+        retries: 0,
     };
     // The severity is FATAL where the session ended with the statement: then the answer to it was lost. The
     // two codes are how some servers say that they do not know either.

@@ -11,8 +11,9 @@ use super::row::{get, status};
 use super::sql::{
     CANCEL_REQUESTS, DECLARE_LOST, END_INSTANCE, HEARTBEAT, INSTANCES, PRUNE_INSTANCES, RECOVER, REGISTER,
 };
-use crate::domain::instance::InFlight;
-use crate::domain::{Instance, InstanceId, InstanceState, Name, Status, TaskId};
+use super::stop::{request, state};
+use crate::domain::instance::{InFlight, TakenBack};
+use crate::domain::{Instance, InstanceId, InstanceState, Name, Status, StopRequest, TaskId};
 
 /// The most tasks that one statement takes back, so that several recoverers share the work.
 const RECOVERED_AT_ONCE: i64 = 100;
@@ -60,12 +61,24 @@ pub struct Heartbeat {
 }
 
 /// The answer to a heartbeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Renewal {
     /// The lease lasts on.
-    Renewed,
+    Renewed {
+        /// What somebody asked of the instance.
+        stop: Option<StopRequest>,
+    },
     /// The instance was declared lost: what it held is or will be recovered.
     Lost,
+}
+
+/// The answer to an instance that ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignedOff {
+    /// Its row says that it has stopped.
+    Yes,
+    /// It still held tasks or was declared lost before.
+    No,
 }
 
 /// A task that was taken back from an instance that no longer lives.
@@ -131,20 +144,21 @@ impl Db {
                 ],
             )
             .await?;
-        Ok(if rows.is_empty() { Renewal::Lost } else { Renewal::Renewed })
+        rows.first()
+            .map_or(Ok(Renewal::Lost), |row| Ok(Renewal::Renewed { stop: request(row, "a heartbeat")? }))
     }
 
-    /// Ends an instance in good order. `Renewal::Lost` means that it still held tasks or was declared lost before.
+    /// Ends an instance in good order, if nothing of it is RUNNING any more.
     ///
     /// # Errors
     /// As [`DbError`] says; sending it again is harmless.
-    pub async fn end_instance(&self, id: InstanceId, done: i64, failed: i64) -> Result<Renewal, DbError> {
+    pub async fn end_instance(&self, id: InstanceId, done: i64, failed: i64) -> Result<SignedOff, DbError> {
         let rows = self
             .inner
             .workers
             .query(END_INSTANCE, &[(&id.0, Type::UUID), (&done, Type::INT8), (&failed, Type::INT8)])
             .await?;
-        Ok(if rows.is_empty() { Renewal::Lost } else { Renewal::Renewed })
+        Ok(if rows.is_empty() { SignedOff::No } else { SignedOff::Yes })
     }
 
     /// Which of an instance's tasks were asked to stop, with their claim numbers.
@@ -241,10 +255,6 @@ impl Db {
 fn instance(row: &tokio_postgres::Row, id: InstanceId) -> Result<Instance, DbError> {
     let what = format!("instance {id}");
     let what = what.as_str();
-    let state: String = get(row, "state", what)?;
-    let state = InstanceState::ALL.into_iter().find(|known| known.as_str() == state).ok_or_else(|| {
-        DbError::BadRow { what: what.to_owned(), problem: format!("column state: `{state}` is not a state") }
-    })?;
     Ok(Instance {
         id,
         host: get(row, "host", what)?,
@@ -254,7 +264,7 @@ fn instance(row: &tokio_postgres::Row, id: InstanceId) -> Result<Instance, DbErr
         operator: get(row, "operator", what)?,
         queues: get(row, "queues", what)?,
         slots: get(row, "slots", what)?,
-        state,
+        state: state(row, what)?,
         started_at: get(row, "started_at", what)?,
         heartbeat_at: get(row, "heartbeat_at", what)?,
         lease_left_s: get(row, "lease_left_s", what)?,
@@ -264,8 +274,27 @@ fn instance(row: &tokio_postgres::Row, id: InstanceId) -> Result<Instance, DbErr
         failed_per_min: get(row, "failed_per_min", what)?,
         claims_per_s: get(row, "claims_per_s", what)?,
         recovered: get(row, "recovered", what)?,
+        recovered_tasks: taken_back(row, what)?,
+        stop_version: get(row, "stop_version", what)?,
+        stop: request(row, what)?,
         in_flight: Vec::new(),
         running: get(row, "running", what)?,
         of_other_tenants: get(row, "of_other_tenants", what)?,
     })
+}
+
+fn taken_back(row: &tokio_postgres::Row, what: &str) -> Result<Vec<TakenBack>, DbError> {
+    let ids: Option<Vec<i64>> = get(row, "recovered_ids", what)?;
+    let states: Option<Vec<String>> = get(row, "recovered_states", what)?;
+    ids.into_iter()
+        .flatten()
+        .zip(states.into_iter().flatten())
+        .map(|(id, state)| {
+            let status = state.parse().map_err(|error| DbError::BadRow {
+                what: what.to_owned(),
+                problem: format!("column recovered_states: {error}"),
+            })?;
+            Ok(TakenBack { id: TaskId(id), status })
+        })
+        .collect()
 }

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 use tokio_postgres::{AsyncMessage, Client};
 
 use super::Db;
@@ -19,7 +19,9 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// Something may be there to do.
-    Notified,
+    Work,
+    /// Some process was asked to stop.
+    Fleet,
     /// Nothing came within the time.
     TimedOut,
 }
@@ -29,6 +31,7 @@ pub struct Listener {
     client: Client,
     connection: Connection,
     limits: Limits,
+    fleet: String,
 }
 
 impl std::fmt::Debug for Listener {
@@ -51,14 +54,21 @@ impl Db {
                 "a pooler in transaction mode delivers no notifications: polling instead",
             ));
         }
-        let opened = timeout(limits.acquire, connector.open()).await;
-        let (client, connection) = match opened {
-            Ok(Ok(opened)) => opened,
-            Ok(Err(error)) => return Err(connector.explain(&error)),
-            Err(_) => return Err(DbError::not_sent(format!("{} did not answer", connector.host()))),
+        let deadline = tokio::time::Instant::now() + limits.acquire;
+        let silent = || DbError::not_sent(format!("{} did not answer", connector.host()));
+        let gate = connector.gate();
+        let Ok(turn) = timeout_at(deadline, gate.turn()).await else {
+            return Err(gate.latest().unwrap_or_else(silent));
         };
-        let mut listener = Listener { client, connection, limits };
-        let listen = format!("LISTEN \"{}\"", self.inner.schema.channel());
+        let _trial = turn?;
+        let Ok(opened) = timeout_at(deadline, connector.open()).await else {
+            gate.failed(silent());
+            return Err(silent());
+        };
+        let (client, connection) = opened.map_err(|error| connector.explain(&error))?;
+        let fleet = self.inner.schema.fleet_channel();
+        let listen = format!("LISTEN \"{}\"; LISTEN \"{fleet}\"", self.inner.schema.channel());
+        let mut listener = Listener { client, connection, limits, fleet };
         listener.call(|client| async move { client.batch_execute(&listen).await }).await?;
         Ok(listener)
     }
@@ -71,8 +81,7 @@ impl Listener {
     /// The connection was lost: open another, then read the tables.
     pub async fn wait(&mut self, within: Duration) -> Result<Wake, DbError> {
         match timeout(within.min(PING_EVERY), self.next()).await {
-            Ok(Ok(())) => Ok(Wake::Notified),
-            Ok(Err(error)) => Err(error),
+            Ok(heard) => heard,
             Err(_) if within < PING_EVERY => Ok(Wake::TimedOut),
             Err(_) => {
                 self.call(|client| async move { client.check_connection().await }).await?;
@@ -82,10 +91,12 @@ impl Listener {
     }
 
     /// Reads until a notification comes.
-    async fn next(&mut self) -> Result<(), DbError> {
+    async fn next(&mut self) -> Result<Wake, DbError> {
         loop {
             match poll_fn(|context| self.connection.poll_message(context)).await {
-                Some(Ok(AsyncMessage::Notification(_))) => return Ok(()),
+                Some(Ok(AsyncMessage::Notification(heard))) => {
+                    return Ok(if heard.channel() == self.fleet { Wake::Fleet } else { Wake::Work });
+                }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(classify(&error, Effect::Read)),
                 None => return Err(DbError::not_sent("the listening connection was closed")),
@@ -98,7 +109,7 @@ impl Listener {
     where
         F: Future<Output = Result<(), tokio_postgres::Error>> + 'a,
     {
-        let Self { client, connection, limits } = self;
+        let Self { client, connection, limits, .. } = self;
         let answer = call(client);
         let drive = async {
             loop {

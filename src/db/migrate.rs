@@ -12,11 +12,16 @@ use super::error::{DbError, Trouble, classify};
 use super::sql::{Effect, SCHEMA_VERSION, Schema, render};
 
 /// The migrations in order; the first has version 1.
-const MIGRATIONS: &[&str] = &[include_str!("sql/migrations/0001_tasks.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("sql/migrations/0001_tasks.sql"),
+    include_str!("sql/migrations/0002_fleet.sql"),
+    include_str!("sql/migrations/0003_queues.sql"),
+    include_str!("sql/migrations/0004_audit.sql"),
+];
 
 /// The schema's version that this program works with.
-const VERSION: i32 = 1;
-const _: () = assert!(MIGRATIONS.len() == 1, "VERSION is the number of migrations");
+const VERSION: i32 = 4;
+const _: () = assert!(MIGRATIONS.len() == 4, "VERSION is the number of migrations");
 
 /// The advisory lock of migrations (the bytes of "taskdeck").
 const LOCK: i64 = 0x7461_736b_6465_636b;

@@ -6,12 +6,14 @@
 
 pub mod conninfo;
 
+mod audit;
 mod checkup;
 mod claim;
 mod connect;
 mod decide;
 mod error;
 mod finish;
+mod gate;
 mod health;
 mod instances;
 mod listen;
@@ -20,9 +22,11 @@ mod migrate;
 mod overview;
 mod pool;
 pub mod private;
+mod queues;
 mod resolve;
 mod row;
 pub mod sql;
+mod stop;
 mod submit;
 mod tasks;
 
@@ -33,7 +37,7 @@ pub use claim::{ClaimRequest, Claimed};
 pub use connect::Access;
 pub use error::{DbError, Retry, Trouble};
 pub use finish::{Finish, FinishEnd};
-pub use instances::{Heartbeat, NewInstance, Recovered, Renewal};
+pub use instances::{Heartbeat, NewInstance, Recovered, Renewal, SignedOff};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
 pub use pool::{Limits, Param, Pool, Session};

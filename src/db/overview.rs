@@ -100,6 +100,7 @@ impl Db {
                     waiting_ms: get(row, "waiting_ms", what)?,
                     takers: get(row, "takers", what)?,
                     free_slots: get(row, "free_slots", what)?,
+                    paused_by: get(row, "paused_by", what)?,
                 })
             })
             .transpose()

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, PoolError, RecyclingMethod};
-use tokio::time::timeout;
+use tokio::sync::Notify;
+use tokio::time::{timeout, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -71,6 +72,8 @@ struct Measured {
     waits: Mutex<Durations>,
     waiting: AtomicUsize,
     timed_out: AtomicU64,
+    /// Rung when a session ends.
+    returned: Notify,
     statements: Arc<StatementTallies>,
 }
 
@@ -84,7 +87,7 @@ impl Pool {
         statements: Arc<StatementTallies>,
     ) -> Self {
         let manager = Manager::from_connect(
-            connector.config().clone(),
+            connector.named().clone(),
             connector.clone(),
             // A connection that ended is noticed without a round trip; one on a silent network by its deadline.
             ManagerConfig { recycling_method: RecyclingMethod::Fast },
@@ -104,37 +107,79 @@ impl Pool {
     pub async fn acquire(&self) -> Result<Session, DbError> {
         let started = Instant::now();
         let waiting = Waiting::begin(&self.measured);
-        let taken = timeout(self.limits.acquire, self.inner.get()).await;
+        let taken = self.take(tokio::time::Instant::now() + self.limits.acquire).await;
         drop(waiting);
-        let waited = started.elapsed();
-        lock(&self.measured.waits).add(waited);
-        match taken {
-            Ok(Ok(object)) => Ok(Session { object: Some(object), pool: self.clone(), unfinished: false }),
-            Ok(Err(PoolError::Backend(error))) => Err(self.connector.explain(&error)),
-            Ok(Err(error)) => Err(DbError::not_sent(describe(&error))),
-            Err(_) => {
-                self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
-                let status = self.inner.status();
-                let all_taken = status.size >= status.max_size;
-                Err(DbError::Unavailable(if all_taken {
-                    Trouble::new(format!(
-                        "no free connection in the {} pool within {:?}: all {} are in use",
-                        self.name, self.limits.acquire, status.max_size
-                    ))
-                    .hint("raise --pool-size, or see on screen 3 what holds them")
-                } else {
-                    Trouble {
-                        retry: Retry::Later,
-                        ..Trouble::new(format!(
-                            "{} did not answer within {:?}",
-                            self.connector.host(),
-                            self.limits.acquire
-                        ))
-                    }
-                    .hint("is the address right, and the network up?")
-                }))
+        lock(&self.measured.waits).add(started.elapsed());
+        taken.map(|object| Session { object: Some(object), pool: self.clone(), unfinished: false })
+    }
+
+    /// An idle connection, or a new one as far as the gate allows; while the server has no connection left, one of
+    /// this pool's own that comes back will do.
+    async fn take(&self, deadline: tokio::time::Instant) -> Result<Object, DbError> {
+        let gate = self.connector.gate();
+        loop {
+            let mut returned = std::pin::pin!(self.measured.returned.notified());
+            returned.as_mut().enable();
+            let turn = if self.inner.status().available > 0 {
+                Ok(Ok(None))
+            } else {
+                tokio::select! {
+                    turn = timeout_at(deadline, gate.turn()) => turn,
+                    () = &mut returned => continue,
+                }
+            };
+            let error = match turn {
+                Ok(Ok(_trial)) => match timeout_at(deadline, self.inner.get()).await {
+                    Ok(Ok(object)) => return Ok(object),
+                    Ok(Err(PoolError::Backend(error))) => self.connector.explain(&error),
+                    Ok(Err(error)) => return Err(DbError::not_sent(describe(&error))),
+                    Err(_) => return Err(self.waited_in_vain()),
+                },
+                Ok(Err(error)) => error,
+                Err(_) => {
+                    self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
+                    return Err(gate.latest().unwrap_or_else(|| self.silent()));
+                }
+            };
+            let status = self.inner.status();
+            if !error.is_full() || status.size == 0 {
+                return Err(error);
+            }
+            if gate.is_news() {
+                let (pool, size, max) = (self.name, status.size, status.max_size);
+                tracing::warn!(
+                    pool,
+                    hint = error.hint(),
+                    "{error}: going on with {size} of {max} connections"
+                );
+            }
+            if timeout_at(deadline, returned).await.is_err() {
+                return Err(error);
             }
         }
+    }
+
+    /// No connection became free, and none was made.
+    fn waited_in_vain(&self) -> DbError {
+        self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
+        let status = self.inner.status();
+        if status.size < status.max_size {
+            let error = self.silent();
+            self.connector.gate().failed(error.clone());
+            return error;
+        }
+        let trouble = Trouble::new(format!(
+            "no free connection in the {} pool within {:?}: all {} are in use",
+            self.name, self.limits.acquire, status.max_size
+        ));
+        DbError::Unavailable(trouble.hint("raise --pool-size, or see on screen 3 what holds them"))
+    }
+
+    fn silent(&self) -> DbError {
+        let within = self.limits.acquire;
+        let message = format!("{} did not answer within {within:?}", self.connector.host());
+        let trouble = Trouble { retry: Retry::Later, ..Trouble::new(message) };
+        DbError::Unavailable(trouble.hint("is the address right, and the network up?"))
     }
 
     /// Takes a connection, runs one statement on it and gives it back.
@@ -286,9 +331,17 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let Some(object) = self.object.take() else { return };
-        if !self.unfinished {
-            return;
+        if self.unfinished {
+            self.throw_away(object);
+        } else {
+            drop(object);
         }
+        self.pool.measured.returned.notify_one();
+    }
+}
+
+impl Session {
+    fn throw_away(&self, object: Object) {
         // The call was dropped, timed out or lost its connection: whatever is still on the wire must not meet the
         // next borrower (sqlx#4393). Taking the object out of the pool frees its slot at once.
         let token = object.cancel_token();

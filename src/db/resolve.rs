@@ -3,6 +3,10 @@
 //! Sending again is sound because every write carries its own condition (a version, a claim number) or a
 //! unique key: if the first is applied, the second changes nothing and finds it; if the second is applied, the
 //! first, should it still arrive, changes nothing. So the write is its own fence.
+//!
+//! While the write itself cannot be had (the server takes no writes now, or the first still holds the row's lock) a
+//! read may: where it finds the operation's own trace, the operation is applied, since only its commit makes that
+//! trace visible. Finding none settles nothing: the first may still be on its way, and a read is no fence.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -27,24 +31,28 @@ pub(crate) struct Resolved<T> {
 }
 
 /// Runs `attempt` until its outcome is known: a lost answer is pursued by attempting the same again, a deadlock
-/// or serialization failure is decided again at most [`RETRIES`] times.
+/// or serialization failure is decided again at most [`RETRIES`] times. Where another attempt does not tell either,
+/// `trace` reads whether the operation has left its mark.
 ///
-/// `attempt` must be safe to repeat. Once an answer was lost, "not applied" is only believed from the database:
-/// while it cannot be asked the outcome stays unknown.
+/// `attempt` must be safe to repeat. Once an answer was lost, "not applied" is only believed from an attempt that
+/// was answered: while there is none the outcome stays unknown.
 ///
 /// # Errors
 /// `Unknown` if the outcome is still not known after [`RESOLVE_WITHIN`]; what else `attempt` says.
-pub(crate) async fn resolve<T, F>(
+pub(crate) async fn resolve<T, A, R>(
     on_unknown: OnUnknown<'_>,
-    mut attempt: impl FnMut() -> F,
+    mut attempt: impl FnMut() -> A,
+    mut trace: impl FnMut() -> R,
 ) -> Result<Resolved<T>, DbError>
 where
-    F: Future<Output = Result<T, DbError>>,
+    A: Future<Output = Result<T, DbError>>,
+    R: Future<Output = Result<Option<T>, DbError>>,
 {
     let mut unknown: Option<(DbError, Instant)> = None;
     let mut retries = 0;
     let mut pause = Duration::from_millis(20);
     loop {
+        let again = unknown.is_some();
         match attempt().await {
             Ok(answer) => {
                 return Ok(Resolved { answer, from_unknown: unknown.is_some(), retries });
@@ -56,15 +64,20 @@ where
                 }
                 let since = unknown.as_ref().map_or_else(Instant::now, |(_, since)| *since);
                 if since.elapsed() > RESOLVE_WITHIN {
-                    return Err(DbError::Unknown(trouble));
+                    return Err(DbError::Unknown(trouble).after(retries));
                 }
                 unknown = Some((DbError::Unknown(trouble), since));
             }
             Err(error) => match unknown {
-                None => return Err(error),
-                Some((unknown, since)) if since.elapsed() > RESOLVE_WITHIN => return Err(unknown),
+                None => return Err(error.after(retries)),
+                Some((unknown, since)) if since.elapsed() > RESOLVE_WITHIN => {
+                    return Err(unknown.after(retries));
+                }
                 Some(_) => {}
             },
+        }
+        if again && let Ok(Some(answer)) = trace().await {
+            return Ok(Resolved { answer, from_unknown: true, retries });
         }
         tokio::time::sleep(jittered(pause)).await;
         pause = (pause * 2).min(Duration::from_secs(2));

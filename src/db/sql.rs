@@ -72,6 +72,8 @@ statements! {
     CLOCK = Read "clock";
     /// See `events.sql`.
     EVENTS = Read "events";
+    /// See `audit.sql`.
+    AUDIT = Read "audit";
     /// See `list.sql`.
     LIST = Read "list";
     /// See `tallies.sql`.
@@ -98,6 +100,16 @@ statements! {
     DECLARE_LOST = Write "declare_lost";
     /// See `recover.sql`.
     RECOVER = Write "recover";
+    /// See `stop.sql`.
+    STOP = Write "stop";
+    /// See `stops_asked.sql`.
+    STOPS_ASKED = Read "stops_asked";
+    /// See `decide_queue.sql`.
+    DECIDE_QUEUE = Write "decide_queue";
+    /// See `queue.sql`.
+    QUEUE = Read "queue";
+    /// See `queues.sql`.
+    QUEUES = Read "queues";
     /// See `cancel_requests.sql`.
     CANCEL_REQUESTS = Read "cancel_requests";
     /// See `prune_instances.sql`.
@@ -158,6 +170,11 @@ impl Schema {
     /// The channel on which something to do is announced.
     pub(crate) fn channel(&self) -> String {
         format!("taskdeck_{}", self.0)
+    }
+
+    /// The channel on which a process that was asked to stop is told to look.
+    pub(crate) fn fleet_channel(&self) -> String {
+        format!("taskdeck_{}_fleet", self.0)
     }
 }
 

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::Db;
 use super::error::DbError;
+use super::pool::Param;
 use super::resolve::{OnUnknown, resolve};
 use super::row::{get, task};
 use super::sql::{SUBMIT, SUBMITTED, WAKE};
@@ -52,7 +53,8 @@ impl Db {
         preview: Preview,
         on_unknown: OnUnknown<'_>,
     ) -> Result<Vec<Submitted>, DbError> {
-        let resolved = resolve(on_unknown, || self.submit_once(texts, new, preview)).await?;
+        let attempt = || self.submit_once(texts, new, preview);
+        let resolved = resolve(on_unknown, attempt, || self.submitted_before(texts, preview)).await?;
         self.wake();
         let mut answers = resolved.answer;
         for answer in &mut answers {
@@ -108,33 +110,28 @@ impl Db {
         let known: HashSet<Uuid> = made.iter().map(|(id, ..)| *id).collect();
         let missing: Vec<Uuid> = ids.iter().copied().filter(|id| !known.contains(id)).collect();
         if !missing.is_empty() {
-            let found = self
-                .inner
-                .operator
-                .query(SUBMITTED, &[(&missing, Type::UUID_ARRAY), (&characters, Type::INT4)])
-                .await?;
-            for row in &found {
-                made.push((get(row, "submission", "a submit")?, task(row)?, Made::Before));
-            }
+            made.append(&mut self.known(&missing, preview).await?);
         }
-        made.sort_by_key(|(id, ..)| *id);
-        // A key that stands in the batch twice names one row, and its first text made it.
-        let mut told = HashSet::new();
-        ids.iter()
-            .map(|id| {
-                let place =
-                    made.binary_search_by_key(id, |(known, ..)| *known).map_err(|_| DbError::BadRow {
-                        what: format!("submission {id}"),
-                        problem: "it is neither new nor known".to_owned(),
-                    })?;
-                let (_, task, when) = &made[place];
-                Ok(Submitted {
-                    task: task.clone(),
-                    created: told.insert(*id) && *when == Made::Now,
-                    resolved_from_unknown: false,
-                })
-            })
-            .collect()
+        in_order(&ids, made)
+    }
+
+    /// The tasks of all these texts, if each is known by its key. `None` does not tell that they never will be.
+    async fn submitted_before(
+        &self,
+        texts: &[(SubmissionKey, &str)],
+        preview: Preview,
+    ) -> Result<Option<Vec<Submitted>>, DbError> {
+        let ids: Vec<Uuid> = texts.iter().map(|(key, _)| key.id).collect();
+        let known = self.known(&ids, preview).await?;
+        let all = ids.iter().all(|id| known.iter().any(|(known, ..)| known == id));
+        if all { in_order(&ids, known).map(Some) } else { Ok(None) }
+    }
+
+    /// The tasks that were submitted before under these ids.
+    async fn known(&self, ids: &[Uuid], preview: Preview) -> Result<Vec<(Uuid, Task, Made)>, DbError> {
+        let params: &[Param<'_>] = &[(&ids, Type::UUID_ARRAY), (&preview.characters(), Type::INT4)];
+        let rows = self.inner.operator.query(SUBMITTED, params).await?;
+        rows.iter().map(|row| Ok((get(row, "submission", "a submit")?, task(row)?, Made::Before))).collect()
     }
 
     /// Tells listeners that there may be something to do, at most every 100 ms; polling finds it otherwise. It is sent
@@ -160,6 +157,27 @@ impl Db {
             tracing::debug!(%error, "no wake-up was sent");
         }
     }
+}
+
+/// The answers in the order of `ids`.
+fn in_order(ids: &[Uuid], mut made: Vec<(Uuid, Task, Made)>) -> Result<Vec<Submitted>, DbError> {
+    made.sort_by_key(|(id, ..)| *id);
+    // A key that stands in the batch twice names one row, and its first text made it.
+    let mut told = HashSet::new();
+    ids.iter()
+        .map(|id| {
+            let place = made.binary_search_by_key(id, |(known, ..)| *known).map_err(|_| DbError::BadRow {
+                what: format!("submission {id}"),
+                problem: "it is neither new nor known".to_owned(),
+            })?;
+            let (_, task, when) = &made[place];
+            Ok(Submitted {
+                task: task.clone(),
+                created: told.insert(*id) && *when == Made::Now,
+                resolved_from_unknown: false,
+            })
+        })
+        .collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Status, TaskId};
+use super::{OperationId, Status, TaskId};
 
 /// Identifies one running process; new at each start, never configured, so that a restarted process can
 /// never make a dead one's rows look alive.
@@ -55,10 +55,84 @@ impl InstanceState {
         }
     }
 
+    /// Whether it claims or runs tasks, so that it can be asked to stop.
+    pub const fn runs_tasks(self) -> bool {
+        matches!(self, Self::Working | Self::Draining | Self::Canceling)
+    }
+
     /// Whether the process said that it still runs.
     pub const fn is_alive(self) -> bool {
         !matches!(self, Self::Stopped | Self::Lost)
     }
+}
+
+/// How an instance is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StopMode {
+    /// Claim nothing more and wait for what runs.
+    Drain,
+    /// Claim nothing more and ask what runs to stop.
+    Cancel,
+}
+
+impl StopMode {
+    /// Every mode, the milder first.
+    pub const ALL: [Self; 2] = [Self::Drain, Self::Cancel];
+
+    /// The name in the database, in JSON and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Drain => "drain",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
+/// What somebody asked of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StopRequest {
+    /// How it is to stop.
+    pub mode: StopMode,
+    /// Who asked.
+    pub by: String,
+    /// When, by the database's clock.
+    pub at: Timestamp,
+    /// Why, as they put it.
+    pub reason: Option<String>,
+}
+
+/// An instance as an operator saw it when they asked it to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SeenInstance {
+    /// Its id.
+    pub id: InstanceId,
+    /// How often it had been asked before ([`Instance::stop_version`]).
+    pub stop_version: i64,
+}
+
+/// An operator's request to one or several instances; each is asked by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stop {
+    /// How they are to stop.
+    pub mode: StopMode,
+    /// Which, each as it was seen. Ids are distinct.
+    pub instances: Vec<SeenInstance>,
+    /// Who asks.
+    pub operator: String,
+    /// Why, as the operator put it.
+    pub reason: Option<String>,
+    /// Names this request, so that sending it again is harmless.
+    pub operation: OperationId,
+}
+
+/// A task that was taken back from an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TakenBack {
+    /// The task.
+    pub id: TaskId,
+    /// The state that the recovery left it in.
+    pub status: Status,
 }
 
 /// One task that an instance has in flight.
@@ -114,6 +188,12 @@ pub struct Instance {
     pub claims_per_s: f64,
     /// Tasks that were recovered from it.
     pub recovered: i64,
+    /// The latest of those, newest first (at most 20 are listed).
+    pub recovered_tasks: Vec<TakenBack>,
+    /// How often it was asked to stop: a request carries what was seen of it.
+    pub stop_version: i64,
+    /// What it was asked for last.
+    pub stop: Option<StopRequest>,
     /// What it has in flight, lowest id first (at most 100 are listed).
     pub in_flight: Vec<InFlight>,
     /// How many it has in flight.

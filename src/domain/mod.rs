@@ -3,6 +3,7 @@
 //! Invariant: nothing here reads a clock, does I/O or knows that a database or a terminal exists; every
 //! other floor may use it and it uses none of them.
 
+pub mod audit;
 pub mod counts;
 pub mod decision;
 pub mod event;
@@ -11,6 +12,7 @@ pub mod input;
 pub mod instance;
 pub mod observed;
 pub mod outcome;
+pub mod queue;
 pub mod status;
 pub mod task;
 pub mod text;
@@ -19,6 +21,6 @@ pub use counts::TextCounts;
 pub use decision::{Decision, DecisionKind, Seen};
 pub use event::{Event, LastChange};
 pub use input::{Name, NewTask, Refusal};
-pub use instance::{Instance, InstanceId, InstanceState};
+pub use instance::{Instance, InstanceId, InstanceState, StopMode, StopRequest};
 pub use status::Status;
 pub use task::{OperationId, Task, TaskId};

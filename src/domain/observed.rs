@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{InstanceId, InstanceState, Status, Task, TaskId};
+use super::{InstanceId, InstanceState, Status, StopRequest, Task, TaskId};
 
 /// Which tasks a list shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,12 +101,16 @@ pub struct OldestDue {
     pub takers: i64,
     /// Slots of those instances that run nothing.
     pub free_slots: i64,
+    /// Who paused its queue, if it is paused.
+    pub paused_by: Option<String>,
 }
 
 impl OldestDue {
     /// Why it still waits, in words.
     pub fn why(&self) -> String {
-        if self.takers == 0 {
+        if let Some(by) = &self.paused_by {
+            format!("queue {} is paused by {by}", self.queue)
+        } else if self.takers == 0 {
             format!("no live worker takes queue {}", self.queue)
         } else if self.free_slots <= 0 {
             "all slots are busy".to_owned()
@@ -251,6 +255,8 @@ pub struct LocalWorkers {
     pub running: Vec<SlotRun>,
     /// Claimed tasks that wait for a slot here.
     pub buffered: usize,
+    /// What somebody asked of it.
+    pub asked_to_stop: Option<StopRequest>,
     /// Time until its lease passes, by its own monotonic clock; zero once it may have passed.
     pub lease_left: Duration,
     /// Why it cannot work now, where it cannot: the latest failure of claim or heartbeat.

@@ -3,7 +3,9 @@
 
 use serde::Serialize;
 
-use super::{DecisionKind, Event, LastChange, Status, Task, TaskId};
+use super::{
+    DecisionKind, Event, InstanceId, InstanceState, LastChange, Status, StopMode, StopRequest, Task, TaskId,
+};
 
 /// What became of one row of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +70,54 @@ impl Decided {
             DecisionOutcome::Committed
         }
     }
+}
+
+/// What became of a request to one instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopVerdict {
+    /// It was asked; it obeys at its next heartbeat.
+    Committed {
+        /// The instance afterwards.
+        instance: Stopping,
+    },
+    /// It is there, but somebody else asked meanwhile, it was asked for as much already, it has ended, or it only
+    /// watches.
+    Conflict {
+        /// The instance as it is now.
+        instance: Stopping,
+    },
+    /// No such instance.
+    NotFound,
+}
+
+/// An instance as the answer to a request to stop tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stopping {
+    /// Its id.
+    pub id: InstanceId,
+    /// `host:pid`.
+    pub label: String,
+    /// What it does.
+    pub state: InstanceState,
+    /// Whether its lease has passed, so that it will probably obey nobody.
+    pub lease_past: bool,
+    /// How often it was asked to stop.
+    pub stop_version: i64,
+    /// What it was asked for last.
+    pub stop: Option<StopRequest>,
+}
+
+/// The answer to a whole request to stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StopAnswer {
+    /// How they are to stop.
+    pub mode: StopMode,
+    /// One verdict an instance, in ascending order of id.
+    pub instances: Vec<(InstanceId, StopVerdict)>,
+    /// The first answer was lost and the outcome was established afterwards.
+    pub resolved_from_unknown: bool,
+    /// How often it was asked again after a deadlock or serialization failure.
+    pub retries: u32,
 }
 
 /// The answer to a claim of one given task.

@@ -12,8 +12,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// For calls to a database that does not answer.
-    pub(super) const CALLS: Self = Self { base: Duration::from_millis(25), cap: Duration::from_secs(2) };
+    /// For calls to a database that does not answer. How often it is knocked on its door is not decided by this.
+    pub(super) const CALLS: Self = Self { base: Duration::from_millis(25), cap: Duration::from_secs(1) };
 
     /// The wait after `failures` failures in a row: base × 2^failures, at most the cap, three quarters of it to
     /// five quarters so that those that failed together do not come back together.

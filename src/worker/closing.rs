@@ -20,9 +20,9 @@ use super::event::{Part, Shutdown, WorkerEvent};
 use super::ledger::Claim;
 use super::shared::{Core, Life, Phase, Standing};
 use super::watchers::publish;
-use crate::db::{DbError, Preview, Renewal};
+use crate::db::{DbError, Preview, SignedOff};
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, DecisionKind, InstanceId, OperationId, Seen, Status, TaskId};
+use crate::domain::{Decision, DecisionKind, InstanceId, OperationId, Seen, Status, StopMode, TaskId};
 
 /// How long recording a cancel request may hold up the cancel itself.
 const RECORD_WITHIN: Duration = Duration::from_secs(2);
@@ -197,12 +197,13 @@ async fn record(core: &Core, (id, claim_no): Claim) -> Result<Recorded, DbError>
         if task.cancel_requested {
             return Ok(Recorded::Yes);
         }
+        let (operator, reason) = responsible(core);
         let decision = Decision {
             kind: DecisionKind::Cancel,
             rows: vec![Seen { id, version: task.version }],
             tenant: None,
-            operator: core.config.operator.clone(),
-            reason: Some(format!("{} is shutting down", core.actor)),
+            operator,
+            reason: Some(reason),
             operation: OperationId(uuid::Uuid::now_v7()),
         };
         let decided = core.db.decide(&decision, &|_| {}).await?;
@@ -211,6 +212,17 @@ async fn record(core: &Core, (id, claim_no): Claim) -> Result<Recorded, DbError>
         }
     }
     Ok(Recorded::MovedOn)
+}
+
+/// In whose name the tasks of a process that shuts down are canceled, and why.
+fn responsible(core: &Core) -> (String, String) {
+    match core.asked_to_stop() {
+        Some(asked) if asked.mode == StopMode::Cancel => {
+            let why = asked.reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            (asked.by, format!("{} was asked to stop at once{why}", core.actor))
+        }
+        _ => (core.config.operator.clone(), format!("{} is shutting down", core.actor)),
+    }
 }
 
 /// Ends the instance, and says whether the database confirmed that.
@@ -247,7 +259,7 @@ async fn sign_off(core: &Core) -> Ended {
 /// knows, from a claim whose answer was lost: those are given back, and it is tried once more.
 async fn end_instance(core: &Core, instance: InstanceId) -> Result<Ended, DbError> {
     let (done, failed) = core.rates().totals();
-    if core.db.end_instance(instance, done, failed).await? == Renewal::Renewed {
+    if core.db.end_instance(instance, done, failed).await? == SignedOff::Yes {
         return Ok(Ended::default());
     }
     let unknown = core.db.claimed_besides(instance, &[]).await?;

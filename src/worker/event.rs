@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::db::Recovered;
-use crate::domain::{InstanceId, InstanceState, Status, TaskId};
+use crate::domain::{InstanceId, InstanceState, Status, StopMode, TaskId};
 
 /// Something that happened to this process's workers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +107,15 @@ pub enum WorkerEvent {
         /// Tasks whose results are discarded.
         discarded: Vec<TaskId>,
     },
+    /// Somebody asked this process to stop, and it does.
+    AskedToStop {
+        /// How.
+        mode: StopMode,
+        /// Who.
+        by: String,
+        /// Why, as they put it.
+        reason: Option<String>,
+    },
     /// A part of the worker does not get through to the database. Told once, not at each try.
     Trouble {
         /// Which part.
@@ -180,6 +189,11 @@ pub enum Part {
 }
 
 impl Part {
+    /// Whether work stops while it does not get through; the others only help.
+    pub(super) const fn works(self) -> bool {
+        matches!(self, Self::Heart | Self::Claims | Self::Finishes | Self::Releases | Self::Closing)
+    }
+
     /// Its name in a log line.
     pub const fn name(self) -> &'static str {
         match self {

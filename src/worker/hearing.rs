@@ -45,8 +45,10 @@ pub enum How {
 pub enum Sound<'a> {
     /// The connection listens from now on; what came before is to be read.
     Begun,
-    /// A wake-up came.
+    /// A wake-up came: there may be something to do.
     Rung,
+    /// Some process was asked to stop.
+    Called,
     /// A pooler in transaction mode stands in between, so nothing will come; told once.
     Pooler,
     /// The connection could not be made or was lost; it is tried again.
@@ -77,9 +79,9 @@ pub async fn listen(db: &Db, heard: &watch::Sender<Heard>, mut tell: impl FnMut(
                 tell(Sound::Begun);
                 loop {
                     match listener.wait(LISTEN_FOR).await {
-                        Ok(Wake::Notified) => {
+                        Ok(wake @ (Wake::Work | Wake::Fleet)) => {
                             heard.send_modify(|heard| heard.wakes += 1);
-                            tell(Sound::Rung);
+                            tell(if wake == Wake::Work { Sound::Rung } else { Sound::Called });
                         }
                         Ok(Wake::TimedOut) => {}
                         Err(error) => break error,

@@ -2,6 +2,8 @@
 //!
 //! Invariant: once the lease may have passed by the local clock, nothing of this instance is claimed, run for a
 //! result or committed any more, whatever the database would say; the next beat begins a new instance.
+//!
+//! The answer to a beat is also how an instance learns that somebody asked it to stop.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -118,7 +120,7 @@ async fn beat(core: &Core) -> Beaten {
             () = tokio::time::sleep_until(until.into()) => return passed(),
         };
         match renewed {
-            Ok(Renewal::Renewed) => {
+            Ok(Renewal::Renewed { stop }) => {
                 // A process that stood still may get an answer long after it was sent.
                 let until = now + core.config.lease;
                 if Instant::now() >= until {
@@ -126,6 +128,9 @@ async fn beat(core: &Core) -> Beaten {
                 }
                 core.life.send_replace(Life { instance, standing: Standing::Until(until) });
                 core.got_through(Part::Heart);
+                if let Some(stop) = stop {
+                    core.obey(stop);
+                }
                 core.bells.view.notify_one();
                 failures = 0;
                 wait = jittered(every);

@@ -18,7 +18,7 @@ use super::rates::Rates;
 use super::trouble::Troubles;
 use crate::db::{Db, DbError};
 use crate::domain::observed::{LocalWorkers, LostLease};
-use crate::domain::{InstanceId, InstanceState};
+use crate::domain::{InstanceId, InstanceState, StopMode, StopRequest};
 
 /// How far the worker is on its way out. It only ever moves on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,6 +123,8 @@ pub(super) struct Core {
     pub(super) over: Latch,
     /// What the listening connection hears.
     pub(super) heard: watch::Sender<Heard>,
+    /// What somebody asked of the present instance.
+    asked_to_stop: Mutex<Option<StopRequest>>,
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     troubles: Mutex<Troubles>,
@@ -142,6 +144,7 @@ impl Core {
             slots: config.workers,
             running: Vec::new(),
             buffered: 0,
+            asked_to_stop: None,
             lease_left: Duration::ZERO,
             trouble: None,
             lost: None,
@@ -150,6 +153,7 @@ impl Core {
             ledger: Mutex::new(Ledger::new(life.instance, config.workers)),
             rates: Mutex::new(Rates::new(Instant::now())),
             troubles: Mutex::default(),
+            asked_to_stop: Mutex::default(),
             claiming: AtomicBool::new(false),
             lost: Mutex::default(),
             bells: Bells::default(),
@@ -195,6 +199,25 @@ impl Core {
         }
     }
 
+    /// What somebody asked of the present instance.
+    pub(super) fn asked_to_stop(&self) -> Option<StopRequest> {
+        lock(&self.asked_to_stop).clone()
+    }
+
+    /// Does what somebody asked; every heartbeat repeats it, and only the first time does anything.
+    pub(super) fn obey(&self, stop: StopRequest) {
+        let known = lock(&self.asked_to_stop).replace(stop.clone());
+        if known.as_ref() == Some(&stop) {
+            return;
+        }
+        let StopRequest { mode, by, reason, .. } = stop;
+        self.events.tell(|| WorkerEvent::AskedToStop { mode, by, reason });
+        self.advance(match mode {
+            StopMode::Drain => Phase::Draining,
+            StopMode::Cancel => Phase::Canceling,
+        });
+    }
+
     /// Moves on to `phase`, never back. Returns whether that changed anything.
     pub(super) fn advance(&self, phase: Phase) -> bool {
         let changed = self.phase.send_if_modified(|current| {
@@ -224,6 +247,7 @@ impl Core {
             cancel.request();
         }
         *self.rates() = Rates::new(Instant::now());
+        *lock(&self.asked_to_stop) = None;
         *lock(&self.lost) = Some((Instant::now(), loss.discarded.len()));
         self.life.send_replace(next);
         self.events.tell(|| WorkerEvent::LeaseLost { instance: before, reason, discarded: loss.discarded });

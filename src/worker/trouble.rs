@@ -1,4 +1,5 @@
-//! Repeated errors, told once with a count.
+//! Repeated errors, told once with a count. In an outage every part says the same: it is told by the first that meets
+//! it, and once more where that one only helps and then one that works meets it too.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -6,7 +7,7 @@ use std::time::Instant;
 use super::event::{Events, Part, WorkerEvent};
 use crate::db::DbError;
 
-/// How many different messages of one outage are told.
+/// How many different messages of one part's outage are told.
 const TOLD: usize = 4;
 
 /// What does not get through now.
@@ -27,6 +28,10 @@ impl Troubles {
     /// A call failed.
     pub(super) fn failed(&mut self, part: Part, error: &DbError, events: &Events, now: Instant) {
         let message = error.to_string();
+        let known = self
+            .open
+            .iter()
+            .any(|(told, outage)| (told.works() || !part.works()) && outage.told.contains(&message));
         let outage = self.open.entry(part).or_insert_with(|| Outage {
             since: now,
             failures: 0,
@@ -35,7 +40,7 @@ impl Troubles {
         });
         outage.failures += 1;
         outage.latest.clone_from(&message);
-        if outage.told.len() < TOLD && !outage.told.contains(&message) {
+        if outage.told.len() < TOLD && !known {
             outage.told.push(message.clone());
             events.tell(|| WorkerEvent::Trouble { part, message, hint: error.hint().map(str::to_owned) });
         }
@@ -74,6 +79,7 @@ mod tests {
             troubles.failed(Part::Claims, &error, &events, now);
         }
         assert_eq!(troubles.shown().as_deref(), Some("claims: refused"));
+        troubles.failed(Part::Recovery, &error, &events, now);
         assert!(troubles.over(Part::Claims, &events, now));
         assert!(!troubles.over(Part::Claims, &events, now));
         assert_eq!(troubles.shown(), None);
@@ -82,7 +88,20 @@ mod tests {
         assert_eq!(told.try_recv(), Ok(first));
         let over =
             WorkerEvent::TroubleOver { part: Part::Claims, failures: 3, lasted: std::time::Duration::ZERO };
-        assert_eq!(told.try_recv(), Ok(over));
+        assert_eq!(told.try_recv(), Ok(over), "the other part's failure was no news");
+        assert!(troubles.over(Part::Recovery, &events, now), "though its end is");
+        assert!(matches!(
+            told.try_recv(),
+            Ok(WorkerEvent::TroubleOver { part: Part::Recovery, failures: 1, .. })
+        ));
+        for part in [Part::Recovery, Part::Listener, Part::Heart, Part::Claims] {
+            troubles.failed(part, &error, &events, now);
+        }
+        assert!(matches!(told.try_recv(), Ok(WorkerEvent::Trouble { part: Part::Recovery, .. })));
+        assert!(
+            matches!(told.try_recv(), Ok(WorkerEvent::Trouble { part: Part::Heart, .. })),
+            "this one works"
+        );
         assert!(told.try_recv().is_err());
     }
 }

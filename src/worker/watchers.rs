@@ -102,6 +102,8 @@ pub(super) async fn listener(core: Arc<Core>) {
             ring(&core);
         }
         Sound::Rung => ring(&core),
+        // The heartbeat's answer says what was asked.
+        Sound::Called => core.bells.heart.notify_one(),
         Sound::Pooler => core.events.tell(|| WorkerEvent::PollingOnly),
         Sound::Failed(error) => core.failed(Part::Listener, error),
     })
@@ -140,6 +142,7 @@ pub(super) fn publish(core: &Core) {
         slots: core.config.workers,
         running,
         buffered,
+        asked_to_stop: core.asked_to_stop(),
         lease_left: match life.standing {
             Standing::Until(until) => until.saturating_duration_since(now),
             Standing::Unregistered | Standing::Asked | Standing::Ended => Duration::ZERO,

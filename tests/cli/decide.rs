@@ -158,3 +158,35 @@ async fn wrongly_named_tasks_are_usage_errors() {
     assert_eq!(unavailable["outcome"], "unavailable");
     assert_eq!(outcomes(&unavailable), [(1, "unavailable"), (2, "unavailable")]);
 }
+
+/// How often the server had rolled a decision back is told apart from what became of it.
+#[tokio::test]
+async fn what_was_decided_again_is_said() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    db.psql(
+        "CREATE SEQUENCE tries; \
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+           IF nextval('tries') % 3 <> 0 THEN RAISE EXCEPTION 'as told' USING ERRCODE = '40P01'; END IF; \
+           RETURN NEW; END $$; \
+         CREATE TRIGGER refuse BEFORE UPDATE ON taskdeck.tasks FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    for _ in 0..3 {
+        user.text(0, &["submit", "--hold", "x"]);
+    }
+    let answer = user.json(0, &["approve", "1@0"]);
+    assert_eq!((&answer["outcome"], &answer["retries"]), (&json!("committed"), &json!(2)));
+    assert_eq!(
+        user.text(0, &["approve", "2@0"]),
+        "task 2: approved, now QUEUED (v0 → v1)\nIt was decided again 2 times, as the server had rolled it back.\n"
+    );
+    db.psql(
+        "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+               RAISE EXCEPTION 'as told' USING ERRCODE = '40001'; END $$",
+    );
+    let answer = user.json(5, &["approve", "3@0"]);
+    assert_eq!((&answer["outcome"], &answer["retries"]), (&json!("unavailable"), &json!(3)));
+    let message = answer["message"].as_str().expect("a message");
+    assert!(message.contains("40001") && message.contains("tried again 3 times"), "{message}");
+    assert_eq!(db.psql("SELECT status, version FROM taskdeck.tasks WHERE id = 3"), "SUBMITTED|0");
+}

@@ -8,10 +8,10 @@ use crate::runner::{User, eventually, wait};
 use crate::support::database;
 
 /// A worker that ends with the test.
-struct Worker(Child);
+pub(crate) struct Worker(Child);
 
 impl Worker {
-    fn start(user: &User, args: &[&str]) -> Self {
+    pub(crate) fn start(user: &User, args: &[&str]) -> Self {
         let args: Vec<&str> =
             ["--no-ui", "--workers", "2", "--poll", "100ms"].iter().chain(args).copied().collect();
         let mut command = user.command(&args);
@@ -19,10 +19,15 @@ impl Worker {
     }
 
     /// Asks it to drain; returns its exit code.
-    fn stop(mut self) -> i32 {
+    fn stop(self) -> i32 {
         let pid = self.0.id().to_string();
         let killed = std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill");
         assert!(killed.success());
+        self.ended()
+    }
+
+    /// Waits for its end; returns its exit code.
+    pub(crate) fn ended(mut self) -> i32 {
         wait(&mut self.0, &["--no-ui"])
     }
 }

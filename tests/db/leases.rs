@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use taskdeck::db::sql::RECOVER;
-use taskdeck::db::{Claimed, Db, Limits, Recovered, Renewal};
+use taskdeck::db::{Claimed, Db, Limits, Recovered, Renewal, SignedOff};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::outcome::Finished;
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, TextCounts};
@@ -20,7 +20,7 @@ use crate::support::{PATIENCE, database, database_with};
 /// Lets `instance` be frozen for longer than its lease.
 async fn freeze(db: &Db, instance: InstanceId) {
     let renewed = db.heartbeat(instance, &beat(InstanceState::Working, Duration::ZERO)).await;
-    assert_eq!(renewed.expect("heartbeat"), Renewal::Renewed);
+    assert_eq!(renewed.expect("heartbeat"), Renewal::Renewed { stop: None });
 }
 
 async fn thaw(db: &Db, instance: InstanceId) -> Renewal {
@@ -87,7 +87,7 @@ async fn a_lease_that_passed_unnoticed_is_renewed_and_nothing_is_taken() {
     let instance = worker(db).await;
     let held = running(db, instance, "x").await;
     freeze(db, instance).await;
-    assert_eq!(thaw(db, instance).await, Renewal::Renewed, "nobody had declared it lost");
+    assert_eq!(thaw(db, instance).await, Renewal::Renewed { stop: None }, "nobody had declared it lost");
     assert_eq!(db.recover("r").await.expect("recover"), []);
     assert_eq!(row(db, held.id).await.claimed_by, Some(instance));
     let published = "SELECT count(*) FROM taskdeck.instances WHERE done_total = 1 AND failed_total = 2 AND \
@@ -299,14 +299,14 @@ async fn an_instance_ends_once_nothing_of_it_runs() {
     let client = outside(&test.url).await;
     let instance = worker(db).await;
     let held = running(db, instance, "x").await;
-    assert_eq!(db.end_instance(instance, 5, 6).await.expect("end"), Renewal::Lost, "it holds a task");
-    assert_eq!(thaw(db, instance).await, Renewal::Renewed);
+    assert_eq!(db.end_instance(instance, 5, 6).await.expect("end"), SignedOff::No, "it holds a task");
+    assert_eq!(thaw(db, instance).await, Renewal::Renewed { stop: None });
     finish(db, instance, &success(&held)).await;
-    assert_eq!(db.end_instance(instance, 5, 6).await.expect("end"), Renewal::Renewed);
+    assert_eq!(db.end_instance(instance, 5, 6).await.expect("end"), SignedOff::Yes);
     let ended = "SELECT count(*) FROM taskdeck.instances WHERE state = 'stopped' AND done_total = 5 \
                  AND failed_total = 6 AND done_per_s = 0 AND lease_until <= now() AND ended_at IS NOT NULL";
     assert_eq!(number(&client, ended).await, 1);
-    assert_eq!(db.end_instance(instance, 0, 0).await.expect("end"), Renewal::Lost, "once");
+    assert_eq!(db.end_instance(instance, 0, 0).await.expect("end"), SignedOff::No, "once");
     assert_eq!(thaw(db, instance).await, Renewal::Lost);
     submit(db, "y").await;
     assert_eq!(db.claim_next(&request(instance, 1)).await.expect("claim"), []);

@@ -1,6 +1,7 @@
 //! The db floor against a real server.
 
 #[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
 #[path = "../support/proxy.rs"]
@@ -12,10 +13,16 @@ mod connections;
 mod decisions;
 mod drops;
 mod finishes;
+mod fleet;
+mod hosts;
 mod leases;
 mod lists;
+mod lost;
 mod overview;
 mod pooler;
+mod queues;
+mod retries;
+mod roles;
 mod scene;
 mod statements;
 mod submits;

@@ -2,8 +2,9 @@
 
 use taskdeck::db::sql::{ALL, DECLARE_LOST};
 use taskdeck::db::{DbError, Limits};
+use taskdeck::domain::TaskId;
 
-use crate::scene::text;
+use crate::scene::{history, text};
 use crate::support::{database, empty_database, open, psql};
 
 #[tokio::test]
@@ -40,12 +41,46 @@ async fn thirty_processes_migrate_at_once() {
         }));
     }
     let mut made = 0;
+    let mut now = 0;
     for run in running {
         let migrated = run.await.expect("no panic").expect("migrates");
         made += i32::from(migrated.from == 0);
+        now = migrated.to;
     }
     assert_eq!(made, 1, "exactly one process made the schema");
-    assert_eq!(psql(&url, "SELECT count(*) FROM taskdeck.migrations").as_deref(), Ok("1"));
+    let versions = psql(&url, "SELECT count(*), max(version) FROM taskdeck.migrations");
+    assert_eq!(versions, Ok(format!("{now}|{now}")), "each migration once");
+}
+
+/// A database of an earlier version is brought up with everything in it, also where a role may not and is told so.
+#[tokio::test]
+async fn a_schema_of_an_earlier_version_is_brought_up_with_what_is_in_it() {
+    let url = empty_database();
+    let first = include_str!("../../src/db/sql/migrations/0001_tasks.sql").replace("{schema}", "taskdeck");
+    psql(
+        &url,
+        &format!(
+            "CREATE SCHEMA taskdeck; \
+             CREATE TABLE taskdeck.migrations \
+                 (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now()); \
+             INSERT INTO taskdeck.migrations (version) VALUES (1); {first} \
+             INSERT INTO taskdeck.task_inputs (id, tenant, submission, input) VALUES (7, 'default', gen_random_uuid(), 'x'); \
+             INSERT INTO taskdeck.tasks (id, tenant, queue, status, version, max_attempts, priority, created_at, scheduled_at, \
+                 finished_at) VALUES (7, 'default', 'default', 'CANCELED', 1, 3, 0, now(), now(), now()); \
+             INSERT INTO taskdeck.events (task_id, actor, move, status_before, status_after, version_before, version_after, \
+                 operation_id) VALUES (7, 'alice', 'cancel', 'QUEUED', 'CANCELED', 0, 1, gen_random_uuid())"
+        ),
+    )
+    .expect("a schema as the first version made it");
+    let db = open(&url, Limits::default()).await;
+    let error = db.check_schema().await.expect_err("older");
+    assert!(error.hint().is_some_and(|hint| hint.contains("taskdeck migrate")), "{error:?}");
+    let migrated = db.migrate().await.expect("migrates");
+    assert_eq!(migrated.from, 1);
+    db.check_schema().await.expect("is the present one");
+    let history = history(&db, TaskId(7)).await;
+    assert_eq!((history.task.version, history.events.len()), (1, 1));
+    assert_eq!(history.events[0].actor, "alice");
 }
 
 #[tokio::test]

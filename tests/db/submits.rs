@@ -143,7 +143,7 @@ async fn a_submit_wakes_whoever_listens() {
     let waiting = tokio::spawn(async move { listener.wait(std::time::Duration::from_secs(20)).await });
     let db = test.db.clone();
     db.submit("x", &NewTask::default(), &SubmissionKey::fresh(), &quiet).await.expect("submit");
-    assert_eq!(waiting.await.expect("no panic").expect("waits"), taskdeck::db::Wake::Notified);
+    assert_eq!(waiting.await.expect("no panic").expect("waits"), taskdeck::db::Wake::Work);
     // One that is asked for too soon is owed, and sent.
     let mut listener = test.db.listen().await.expect("listen");
     let waiting = tokio::spawn(async move { listener.wait(std::time::Duration::from_secs(20)).await });
@@ -156,5 +156,5 @@ async fn a_submit_wakes_whoever_listens() {
         (wakes >= 2).then_some(wakes)
     };
     assert!(until("the wake-up that was owed", sent).await <= 4, "not one for each");
-    assert_eq!(waiting.await.expect("no panic").expect("waits"), taskdeck::db::Wake::Notified);
+    assert_eq!(waiting.await.expect("no panic").expect("waits"), taskdeck::db::Wake::Work);
 }

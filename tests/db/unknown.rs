@@ -140,7 +140,7 @@ async fn a_claim_whose_answer_is_lost_is_found_by_its_token() {
     for (round, cut) in CUTS.into_iter().enumerate() {
         let instance = worker(&test.db).await;
         let task = submit(&test.db, "claimed in the dark").await;
-        proxy.cut(cut, "unnest($2::text[]) AS q(name)");
+        proxy.cut(cut, "unnest($2::text[]) AS n(name)");
         match db.claim_next(&request(instance, 5)).await {
             Err(DbError::Unknown(_)) => {}
             other => panic!("{cut:?}: {other:?}"),
@@ -212,4 +212,34 @@ async fn a_read_whose_answer_is_lost_is_unavailable_and_never_none() {
         let figures = db.operator_pool().figures();
         assert_eq!(figures.in_use, 0, "{cut:?}");
     }
+}
+
+/// Only writes are cut off, again and again: what can still be read is the trace that the first has left.
+#[tokio::test]
+async fn an_operation_is_known_by_its_trace_while_no_write_gets_through() {
+    let (test, _client, proxy, db) = behind_a_proxy().await;
+    let cut_off = |marker| {
+        proxy.cut(Cut::After, marker);
+        (0..1_000).for_each(|_| proxy.cut(Cut::Before, marker));
+    };
+    let task = submit(&test.db, "x").await;
+    cut_off("judged AS");
+    let answer = db.decide(&decision(DecisionKind::Cancel, &[&task]), &|_| {}).await.expect("decide");
+    assert_eq!((answer.outcome(), answer.resolved_from_unknown), (DecisionOutcome::Committed, true));
+    let now = row(&test.db, task.id).await;
+    assert_eq!(answer.rows, [(task.id, Verdict::Committed { task: now, version_before: 0 })]);
+    assert_eq!(proxy.cuts(), 2, "once more was enough");
+    proxy.disarm();
+    cut_off("task_inputs (tenant");
+    let key = SubmissionKey::fresh();
+    let submitted = db.submit("y", &NewTask::default(), &key, &|_| {}).await.expect("submit");
+    assert!(submitted.created && submitted.resolved_from_unknown);
+    assert_eq!(proxy.cuts(), 4, "once more was enough");
+    // No trace settles nothing: what never arrived is sent until it does.
+    proxy.disarm();
+    (0..5).for_each(|_| proxy.cut(Cut::Before, "judged AS"));
+    let asked = decision(DecisionKind::Cancel, &[&submitted.task]);
+    let answer = db.decide(&asked, &|_| {}).await.expect("decide");
+    assert_eq!((answer.outcome(), answer.resolved_from_unknown), (DecisionOutcome::Committed, true));
+    assert_eq!((proxy.cuts(), row(&test.db, submitted.task.id).await.version), (9, 1));
 }

@@ -15,6 +15,7 @@ mod company;
 mod conflicts;
 mod desk;
 mod everyday;
+mod fleet;
 mod headless;
 mod hostile;
 mod leaving;

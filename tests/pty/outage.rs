@@ -1,11 +1,12 @@
 //! A database that goes away and comes back under an open console.
 
-use crate::desk::{Desk, line_of};
+use crate::desk::{Desk, line_of, wait_until};
 use crate::support::Server;
+use crate::worker::Headless;
 
 #[test]
 fn a_stopped_database_is_said_rows_stay_decisions_are_refused_and_all_is_well_again_by_itself() {
-    let mut server = Server::start();
+    let mut server = Server::start_keeping_commits();
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 1 --queue other --poll 200ms");
@@ -44,7 +45,7 @@ fn a_stopped_database_is_said_rows_stay_decisions_are_refused_and_all_is_well_ag
 
 #[test]
 fn a_console_without_its_database_can_still_be_left() {
-    let mut server = Server::start();
+    let mut server = Server::start_keeping_commits();
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 1");
@@ -58,6 +59,48 @@ fn a_console_without_its_database_can_still_be_left() {
     desk.run("taskdeck --workers 1");
     assert_eq!(desk.back_in_shell(), 5);
     assert!(desk.terminal.screen().contains("error:"), "{}", desk.terminal.screen());
+}
+
+/// Every part of a worker fails over and over while the database is away: that is a few lines, and its end is told with
+/// a count.
+#[test]
+fn an_outage_is_a_handful_of_log_lines() {
+    let mut server = Server::start_keeping_commits();
+    server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let path = log.display().to_string();
+    let worker = Headless::start(
+        &server.url("jobs"),
+        &["--workers", "2", "--poll", "100ms", "--log-file", &path, "--log-format", "json"],
+        &[],
+    );
+    let lines = || -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(&log).expect("a log");
+        text.lines().map(|line| serde_json::from_str(line).expect("a document")).collect()
+    };
+    server.stop();
+    // Long enough for every part to fail some times: each tries about once a second.
+    std::thread::sleep(std::time::Duration::from_secs(12));
+    server.start_again();
+    wait_until("the end of the outage for every part", || {
+        let lines = lines();
+        let over = |part: &str| lines.iter().any(|line| line["part"] == part && line["failures"].is_u64());
+        ["heartbeat", "claims", "listener"].into_iter().all(over).then_some(())
+    });
+    worker.process().signal(rustix::process::Signal::TERM);
+    assert_eq!(worker.end().code, Some(0));
+    let lines = lines();
+    let failures: u64 = lines.iter().filter_map(|line| line["failures"].as_u64()).sum();
+    assert!(failures > 20, "{failures} failures: {lines:#?}");
+    let over = lines.iter().filter(|line| line["message"] == "works again").count();
+    assert!((3..=6).contains(&over), "one a part: {lines:#?}");
+    let grave: Vec<_> = lines.iter().filter(|line| line["level"] != "INFO").collect();
+    assert!((1..=7).contains(&grave.len()), "{grave:#?}");
+    let refused =
+        grave.iter().filter(|line| line["hint"].as_str().is_some_and(|hint| hint.contains("running")));
+    let refused = refused.count();
+    assert!((1..=2).contains(&refused), "by one part that helps and one that works at most: {grave:#?}");
 }
 
 /// The seconds of `DATA 14 s OLD`.

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use taskdeck::domain::instance::InFlight;
+use taskdeck::domain::instance::{InFlight, TakenBack};
 use taskdeck::domain::observed::{
     Health, Listed, LocalWorkers, LockWait, OldTransaction, OldestDue, Overview, PoolFigures, SlotRun,
     StatementFigures, Tallies, Tally,
 };
-use taskdeck::domain::{Event, Instance, InstanceState, OperationId, Status, Task, TaskId, TextCounts};
+use taskdeck::domain::{
+    Event, Instance, InstanceState, OperationId, Status, StopMode, StopRequest, Task, TaskId, TextCounts,
+};
 use uuid::Uuid;
 
-use crate::world::{HERE, WEB1, WEB2, ago, instance, now};
+use crate::world::{HERE, WEB1, WEB2, WEB3, WEB4, WEB5, ago, instance, now};
 
 pub(crate) fn task(id: i64, status: Status, version: i64, tenant: &str, input: &str) -> Task {
     Task {
@@ -147,6 +149,7 @@ pub(crate) fn overview(done_per_s: f64) -> Overview {
             waiting_ms: 3_000,
             takers: 2,
             free_slots: 1,
+            paused_by: None,
         }),
         done_per_s,
         failed_per_min: 0.0,
@@ -175,6 +178,7 @@ pub(crate) fn local() -> LocalWorkers {
             SlotRun { cancel_requested: true, ..run(4, 48_230, 71, "command pid 5140") },
         ],
         buffered: 2,
+        asked_to_stop: None,
         lease_left: Duration::from_secs(27),
         trouble: None,
         lost: None,
@@ -279,6 +283,9 @@ pub(crate) fn instances() -> Vec<Instance> {
         failed_per_min: 0.4,
         claims_per_s: 12.0,
         recovered: 0,
+        recovered_tasks: Vec::new(),
+        stop_version: 0,
+        stop: None,
         in_flight: vec![flight(48_217, false), flight(48_222, false), flight(48_230, true)],
         running: 3,
         of_other_tenants: 0,
@@ -306,9 +313,52 @@ pub(crate) fn instances() -> Vec<Instance> {
             state: InstanceState::Lost,
             lease_left_s: -41.0,
             recovered: 2,
+            recovered_tasks: vec![
+                TakenBack { id: TaskId(48_190), status: Status::Queued },
+                TakenBack { id: TaskId(48_191), status: Status::Canceled },
+            ],
             in_flight: Vec::new(),
             running: 0,
             ..base
         },
+    ]
+}
+
+/// What bob asked for, so many seconds ago.
+pub(crate) fn by_bob(mode: StopMode, seconds: i64, reason: Option<&str>) -> StopRequest {
+    StopRequest { mode, by: "bob".to_owned(), at: ago(seconds), reason: reason.map(str::to_owned) }
+}
+
+fn asked(of: Instance, stop: StopRequest) -> Instance {
+    Instance { stop_version: of.stop_version + 1, stop: Some(stop), ..of }
+}
+
+/// The same morning while a kernel is updated: one does not listen yet, one drains, one is past its grace time, one
+/// has stopped, one was lost.
+pub(crate) fn fleet() -> Vec<Instance> {
+    let [here, web2, web1] = <[Instance; 3]>::try_from(instances()).expect("three");
+    let more = |number, host: &str, pid| Instance {
+        id: instance(number),
+        host: host.to_owned(),
+        pid,
+        stop_version: 0,
+        ..web2.clone()
+    };
+    let why = Some("kernel update");
+    let working = Instance { state: InstanceState::Working, ..more(WEB3, "web3", 12_044) };
+    let late = Instance { state: InstanceState::Canceling, ..more(WEB4, "web4", 77) };
+    let gone = Instance {
+        state: InstanceState::Stopped,
+        in_flight: Vec::new(),
+        running: 0,
+        ..more(WEB5, "web5", 801)
+    };
+    vec![
+        here,
+        asked(working, by_bob(StopMode::Drain, 1, why)),
+        asked(web2.clone(), by_bob(StopMode::Drain, 4, why)),
+        asked(late, by_bob(StopMode::Drain, 41, why)),
+        asked(gone, by_bob(StopMode::Cancel, 130, None)),
+        web1,
     ]
 }

@@ -3,6 +3,7 @@
 
 mod any_size;
 mod fixtures;
+mod fleet;
 mod pictures;
 mod scenes;
 mod styles;

@@ -4,12 +4,17 @@ use crate::scenes::SCENES;
 
 const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (40, 12), (20, 5)];
 
+/// Screens that tell more where there is much room.
+const WIDE: (u16, u16) = (200, 60);
+
 #[test]
 fn every_screen_and_dialog() {
     insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
         for (name, scene) in SCENES {
+            let wide = (name.starts_with("workers") || name.starts_with("stop")).then_some(WIDE);
             let pictures: Vec<String> = SIZES
                 .into_iter()
+                .chain(wide)
                 .map(|(width, height)| format!("=== {width}x{height}\n{}", scene().picture(width, height)))
                 .collect();
             insta::assert_snapshot!(name, pictures.join("\n"));

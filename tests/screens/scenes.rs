@@ -8,12 +8,16 @@ use taskdeck::domain::outcome::{Decided, Verdict};
 use taskdeck::domain::{DecisionKind, InstanceState, LastChange, Status, Task, TaskId};
 
 use crate::fixtures::{health, instances, local, overview, pools, rows, statements};
+use crate::fleet::{
+    shutdown_asked, stop_all, stop_conflict, stop_question, stop_question_cancel, stop_question_here,
+    stop_question_moved, workers_asked, workers_asking, workers_ended, workers_here_asked, workers_lost,
+};
 use crate::world::{World, ago, session};
 
 /// A name and how to get there.
 pub(crate) type Scene = (&'static str, fn() -> World);
 
-pub(crate) const SCENES: [Scene; 33] = [
+pub(crate) const SCENES: [Scene; 45] = [
     ("tasks", tasks),
     ("tasks_connecting", World::blank),
     ("tasks_empty", empty),
@@ -30,6 +34,17 @@ pub(crate) const SCENES: [Scene; 33] = [
     ("detail", detail),
     ("input", input),
     ("workers", workers),
+    ("workers_asked", workers_asked),
+    ("workers_lost", workers_lost),
+    ("workers_asking", workers_asking),
+    ("workers_here_asked", workers_here_asked),
+    ("workers_ended", workers_ended),
+    ("stop_question", stop_question),
+    ("stop_question_cancel", stop_question_cancel),
+    ("stop_question_here", stop_question_here),
+    ("stop_question_moved", stop_question_moved),
+    ("stop_all", stop_all),
+    ("stop_conflict", stop_conflict),
     ("database", database),
     ("log", log),
     ("question", question),
@@ -46,6 +61,7 @@ pub(crate) const SCENES: [Scene; 33] = [
     ("help", help),
     ("shutdown", shutdown),
     ("shutdown_draining", draining),
+    ("shutdown_asked", shutdown_asked),
     ("first_start", first_start),
 ];
 
@@ -55,7 +71,7 @@ fn on(id: i64) -> World {
     world
 }
 
-fn with(mut world: World, steps: impl FnOnce(&mut World)) -> World {
+pub(crate) fn with(mut world: World, steps: impl FnOnce(&mut World)) -> World {
     steps(&mut world);
     world
 }
@@ -108,6 +124,7 @@ fn nobody_takes() -> World {
             waiting_ms: 250_000,
             takers: 0,
             free_slots: 0,
+            paused_by: None,
         };
         let read = Overview { oldest_due: Some(due), failed_per_min: 14.0, ..overview(31.0) };
         world.send(Message::OverviewLoaded(read));

@@ -35,6 +35,9 @@ pub(crate) fn instance(number: u128) -> InstanceId {
 pub(crate) const HERE: u128 = 1;
 pub(crate) const WEB2: u128 = 2;
 pub(crate) const WEB1: u128 = 3;
+pub(crate) const WEB3: u128 = 4;
+pub(crate) const WEB4: u128 = 5;
+pub(crate) const WEB5: u128 = 6;
 
 /// A console with what it was asked to do.
 pub(crate) struct World {

@@ -6,7 +6,7 @@
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,11 +20,11 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Starts the server that the arguments name and ends it when standard input ends.
 const KEEPER: &str = r#"
-"$1/initdb" -D "$2/data" -U tester --auth=trust --no-sync --no-instructions --locale=C --encoding=UTF8 >"$2/initdb.log" 2>&1 || {
+[ -d "$2/data" ] || "$1/initdb" -D "$2/data" -U tester --auth=trust --no-sync --no-instructions --locale=C --encoding=UTF8 >"$2/initdb.log" 2>&1 || {
     cat "$2/initdb.log" >&2; rm -rf "$2"; exit 1; }
 run() {
     "$1/postgres" -D "$2/data" -k "$2" -c listen_addresses=127.0.0.1 -p "$3" -c fsync=off -c full_page_writes=off \
-        -c synchronous_commit=off -c max_connections=200 -c shared_buffers=64MB -c autovacuum_naptime=5s \
+        -c synchronous_commit="$4" -c max_connections=200 -c shared_buffers=64MB -c autovacuum_naptime=5s \
         >>"$2/server.log" 2>&1 </dev/null &
     pid=$!
 }
@@ -48,25 +48,76 @@ pub struct Server {
     port: u16,
 }
 
+/// What a commit waits for before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commits {
+    /// Nothing: a crash of the server loses the newest of them.
+    Fast,
+    /// Until the log has left the server: its crash loses none. One of the machine would, as nothing is synced.
+    Kept,
+}
+
 impl Server {
     /// Makes a cluster and starts it.
     pub fn start() -> Self {
-        let programs = programs();
-        let folder = PathBuf::from(format!("/tmp/tdt-{}-{}", std::process::id(), unique()));
-        std::fs::create_dir(&folder).expect("make a folder for the test server");
-        let port = free_port();
+        Self::keep(new_folder(), free_port(), Commits::Fast)
+    }
+
+    /// Makes a cluster that keeps what it has answered through [`Server::stop_immediately`].
+    pub fn start_keeping_commits() -> Self {
+        // Nobody must have the port while the server is down. From the range that the kernel gives to connections one
+        // that is being made to this very port could get it, and would then be connected to itself.
+        // Another test of this process may have found the same one free and not have its server there yet.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let first = std::process::id().wrapping_mul(37);
+        let mut ports = std::iter::repeat_with(|| first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)))
+            .map(|number| 20_000 + u16::try_from(number % 12_000).expect("a small number"));
+        let port = ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok());
+        Self::keep(new_folder(), port.expect("a free port"), Commits::Kept)
+    }
+
+    /// Starts what is in `folder`, a cluster of its own where there is none.
+    fn keep(folder: PathBuf, port: u16, commits: Commits) -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", KEEPER, "keeper"]).arg(&programs).arg(&folder).arg(port.to_string());
+        command.args(["-c", KEEPER, "keeper"]).arg(programs()).arg(&folder).arg(port.to_string());
+        command.arg(if commits == Commits::Kept { "on" } else { "off" });
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
         if let Some((uid, gid)) = server_account() {
-            std::os::unix::fs::chown(&folder, Some(uid), Some(gid))
-                .expect("give the folder to the server's user");
             command.uid(uid).gid(gid);
         }
         let keeper = command.current_dir("/").spawn().expect("start the test server's keeper");
         let server = Self { keeper, folder, port };
         server.wait_until_ready();
         server
+    }
+
+    /// A standby of this server, made from its files: stops it for that and starts it again.
+    pub fn start_standby(&mut self) -> Self {
+        self.stop();
+        let folder = new_folder();
+        let copied =
+            Command::new("cp").arg("-a").arg(self.folder.join("data")).arg(folder.join("data")).status();
+        assert!(copied.expect("cp starts").success(), "the cluster is copied");
+        let settings = format!(
+            "primary_conninfo = 'host=127.0.0.1 port={} user=tester'\nwal_retrieve_retry_interval = '100ms'\n",
+            self.port
+        );
+        own(&folder.join("data/postgresql.auto.conf"), &settings);
+        own(&folder.join("data/standby.signal"), "");
+        self.start_again();
+        Self::keep(folder, free_port(), Commits::Fast)
+    }
+
+    /// Starts it again after a stop, as a standby of nobody: it answers and takes no writes.
+    pub fn start_again_demoted(&mut self) {
+        own(&self.folder.join("data/standby.signal"), "");
+        self.start_again();
+    }
+
+    /// The postmaster's process id.
+    pub fn pid(&self) -> i32 {
+        let file = std::fs::read_to_string(self.folder.join("data/postmaster.pid")).expect("it runs");
+        file.lines().next().and_then(|line| line.trim().parse().ok()).expect("a process id")
     }
 
     /// An address of `database` over TCP.
@@ -84,7 +135,8 @@ impl Server {
         self.tell("immediate");
     }
 
-    /// Stops it in good order, ending every session.
+    /// Stops it in good order, ending every session. It waits for that: a runtime of one thread that is held up here
+    /// while a connection of its own is on its way keeps the server waiting for that one's first word, a whole minute.
     pub fn stop(&mut self) {
         self.tell("fast");
     }
@@ -114,7 +166,8 @@ impl Server {
         }
     }
 
-    fn log(&self) -> String {
+    /// What it has said so far.
+    pub fn log(&self) -> String {
         ["initdb.log", "server.log"]
             .iter()
             .map(|name| std::fs::read_to_string(self.folder.join(name)).unwrap_or_default())
@@ -131,6 +184,25 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
+    }
+}
+
+/// An empty folder for a server, its user's own.
+fn new_folder() -> PathBuf {
+    let folder = PathBuf::from(format!("/tmp/tdt-{}-{}", std::process::id(), unique()));
+    std::fs::create_dir(&folder).expect("make a folder for the test server");
+    if let Some((uid, gid)) = server_account() {
+        std::os::unix::fs::chown(&folder, Some(uid), Some(gid))
+            .expect("give the folder to the server's user");
+    }
+    folder
+}
+
+/// Writes a file of the server's user's own.
+fn own(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("write a file of the server's");
+    if let Some((uid, gid)) = server_account() {
+        std::os::unix::fs::chown(path, Some(uid), Some(gid)).expect("give it to the server's user");
     }
 }
 

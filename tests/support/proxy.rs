@@ -1,26 +1,35 @@
 //! A proxy in front of the test server that knows where one message of `PostgreSQL`'s protocol ends and the next
-//! begins, and cuts a connection at a chosen point: before a request reaches the server, or after the server has
-//! answered it and before the answer is passed on.
+//! begins, and cuts a connection at a chosen point: before a request reaches the server (or so that it reaches it late),
+//! or after the server has answered it and before the answer, or all of it, is passed on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// Where a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// The request never reaches the server.
     Before,
+    /// The request reaches the server [`LATE`], when whoever sent it has long given up, or is no more.
+    Late,
     /// The server has done what was asked; its answer is lost.
     After,
+    /// The server has done what was asked; half of its answer is passed on, and then the connection is reset.
+    Middle,
     /// The server has done what was asked; its answer is held back and the connection stays open.
     Stall,
     /// As [`Cut::After`], and from then on nobody is let in any more.
     Last,
 }
+
+/// Longer than the deadlines that tests give to a statement.
+const LATE: Duration = Duration::from_millis(4_500);
 
 #[derive(Debug, Default)]
 struct Plan {
@@ -39,6 +48,10 @@ impl Plan {
 
     /// What is to be done with this request, and no longer with the next.
     fn take(&mut self, messages: &[Message]) -> Option<Cut> {
+        // To ask for the end of the session is no request: nobody waits for an answer to it.
+        if messages.last().is_some_and(|message| message.kind == b'X') {
+            return None;
+        }
         let matches = |marker: &str| messages.iter().any(|message| message.contains(marker.as_bytes()));
         let place = self.armed.iter().position(|(_, marker)| matches(marker))?;
         let (cut, _) = self.armed.remove(place);
@@ -53,8 +66,14 @@ impl Plan {
 pub(crate) struct Proxy {
     port: u16,
     plan: Arc<Mutex<Plan>>,
-    cuts: Arc<AtomicU64>,
+    cuts: Arc<Cuts>,
+    arrivals: Arc<Mutex<Vec<Instant>>>,
+    /// Counts how often every connection was ended.
+    ends: watch::Sender<u64>,
 }
+
+/// How many requests were cut in each way.
+type Cuts = [AtomicU64; 6];
 
 impl Proxy {
     /// Starts in front of the server on `server_port`.
@@ -62,23 +81,34 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
         let port = listener.local_addr().expect("address").port();
         let plan = Arc::<Mutex<Plan>>::default();
-        let cuts = Arc::<AtomicU64>::default();
-        let shared = (Arc::clone(&plan), Arc::clone(&cuts));
+        let cuts = Arc::<Cuts>::default();
+        let arrivals = Arc::<Mutex<Vec<Instant>>>::default();
+        let ends = watch::Sender::<u64>::default();
+        let ended = ends.subscribe();
+        let shared = (Arc::clone(&plan), Arc::clone(&cuts), Arc::clone(&arrivals));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (plan, cuts) = shared.clone();
+                let (plan, cuts, arrivals) = shared.clone();
+                let mut ended = ended.clone();
+                locked(&arrivals).push(Instant::now());
                 if locked(&plan).refuse() {
                     continue;
                 }
+                ended.mark_unchanged();
                 tokio::spawn(async move {
-                    if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await {
+                    let passing = async {
+                        let server = TcpStream::connect(("127.0.0.1", server_port)).await?;
+                        pass(client, server, &plan, &cuts).await
+                    };
+                    tokio::select! {
                         // How it ends is for the two ends to notice.
-                        let _ = pass(client, server, &plan, &cuts).await;
+                        _ = passing => {}
+                        _ = ended.changed() => {}
                     }
                 });
             }
         });
-        Self { port, plan, cuts }
+        Self { port, plan, cuts, arrivals, ends }
     }
 
     /// The port to connect to.
@@ -86,9 +116,15 @@ impl Proxy {
         self.port
     }
 
-    /// Cuts the next request whose bytes contain `marker`; told several times, as many requests.
+    /// Cuts the next request whose bytes contain `marker`, any request if it is empty; told several times, as many
+    /// requests.
     pub(crate) fn cut(&self, cut: Cut, marker: &'static str) {
         locked(&self.plan).armed.push((cut, marker));
+    }
+
+    /// How many cuts still wait for their request.
+    pub(crate) fn armed(&self) -> usize {
+        locked(&self.plan).armed.len()
     }
 
     /// Cuts nothing any more.
@@ -101,19 +137,35 @@ impl Proxy {
         locked(&self.plan).refused = connections;
     }
 
+    /// When somebody connected, or tried to.
+    pub(crate) fn arrivals(&self) -> Vec<Instant> {
+        locked(&self.arrivals).clone()
+    }
+
+    /// Ends every connection at once and closes those that come, until [`Proxy::let_in`].
+    pub(crate) fn shut(&self) {
+        self.refuse(u32::MAX);
+        self.ends.send_modify(|ends| *ends += 1);
+    }
+
+    /// Lets everybody in again.
+    pub(crate) fn let_in(&self) {
+        self.refuse(0);
+    }
+
     /// How many requests were cut.
     pub(crate) fn cuts(&self) -> u64 {
-        self.cuts.load(Ordering::SeqCst)
+        self.cuts.iter().map(|cuts| cuts.load(Ordering::SeqCst)).sum()
+    }
+
+    /// How many requests were cut in this way.
+    pub(crate) fn cuts_of(&self, cut: Cut) -> u64 {
+        self.cuts[cut as usize].load(Ordering::SeqCst)
     }
 }
 
 /// Passes messages between the two until one of them ends or a cut is due.
-async fn pass(
-    client: TcpStream,
-    server: TcpStream,
-    plan: &Mutex<Plan>,
-    cuts: &AtomicU64,
-) -> std::io::Result<()> {
+async fn pass(client: TcpStream, server: TcpStream, plan: &Mutex<Plan>, cuts: &Cuts) -> std::io::Result<()> {
     let (mut from_client, to_client) = client.into_split();
     let (from_server, mut to_server) = server.into_split();
     // A startup packet (or a request to cancel) has a length but no type.
@@ -133,7 +185,7 @@ async fn requests(
     mut from_client: OwnedReadHalf,
     mut to_server: OwnedWriteHalf,
     plan: &Mutex<Plan>,
-    cuts: &AtomicU64,
+    cuts: &Cuts,
     holding: &Mutex<Option<Cut>>,
 ) -> std::io::Result<()> {
     loop {
@@ -143,11 +195,12 @@ async fn requests(
         }
         let due = locked(plan).take(&messages);
         if let Some(cut) = due {
-            cuts.fetch_add(1, Ordering::SeqCst);
-            if cut == Cut::Before {
-                return Ok(());
+            cuts[cut as usize].fetch_add(1, Ordering::SeqCst);
+            match cut {
+                Cut::Before => return Ok(()),
+                Cut::Late => tokio::time::sleep(LATE).await,
+                _ => *locked(holding) = Some(cut),
             }
-            *locked(holding) = Some(cut);
         }
         for message in &messages {
             message.write(&mut to_server).await?;
@@ -162,16 +215,28 @@ async fn answers(
     mut to_client: OwnedWriteHalf,
     holding: &Mutex<Option<Cut>>,
 ) -> std::io::Result<()> {
+    let mut answer = Vec::new();
     loop {
         let message = Message::read(&mut from_server).await?;
         let held = *locked(holding);
         match held {
             None => message.write(&mut to_client).await?,
             Some(Cut::Stall) => {}
+            Some(Cut::Middle) if message.kind == b'Z' => return half(&answer, to_client).await,
+            Some(Cut::Middle) => message.write(&mut answer).await?,
             Some(_) if message.kind == b'Z' => return Ok(()),
             Some(_) => {}
         }
     }
+}
+
+/// Passes half of an answer on, which may end within a message, and resets the connection.
+async fn half(answer: &[u8], mut to_client: OwnedWriteHalf) -> std::io::Result<()> {
+    to_client.write_all(&answer[..answer.len() / 2]).await?;
+    to_client.as_ref().set_zero_linger()?;
+    // Its end alone would be told first, in good order.
+    to_client.forget();
+    Ok(())
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -191,7 +256,7 @@ impl Message {
         Ok(Self { kind, length, body: read_body(from, length).await? })
     }
 
-    async fn write(&self, to: &mut OwnedWriteHalf) -> std::io::Result<()> {
+    async fn write(&self, to: &mut (impl tokio::io::AsyncWrite + Unpin)) -> std::io::Result<()> {
         to.write_u8(self.kind).await?;
         to.write_i32(self.length).await?;
         to.write_all(&self.body).await
@@ -202,7 +267,7 @@ impl Message {
     }
 
     fn contains(&self, marker: &[u8]) -> bool {
-        self.body.windows(marker.len()).any(|window| window == marker)
+        marker.is_empty() || self.body.windows(marker.len()).any(|window| window == marker)
     }
 }
 

@@ -9,7 +9,7 @@ const ALL: &[Layer] = &[Screen, Dialog, Shutdown, Text];
 const SCREEN: &[Layer] = &[Screen];
 const MOVING: &[Layer] = &[Screen, Dialog];
 const MOVING_AND_TYPING: &[Layer] = &[Screen, Dialog, Text];
-/// The conflict dialog offers the same acts under the same keys.
+/// The conflict dialog and the question to an instance offer the same acts under the same keys.
 const ACTS: &[Layer] = &[Screen, Dialog];
 
 const fn k(c: char) -> Key {
@@ -125,9 +125,9 @@ pub const TABLE: &[Entry] = &[
         Action::DrainInstance,
         "drain-instance",
         &[k('d')],
-        SCREEN,
+        ACTS,
         "drain",
-        "On screen 2: ask the instance under the cursor to drain; not part of this version.",
+        "On screen 2: ask the instance under the cursor to drain; in that question, the key of cancel asks what it runs to stop instead.",
     ),
     light(
         Action::Search,

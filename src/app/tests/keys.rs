@@ -16,7 +16,7 @@ fn a_key_that_does_nothing_says_why() {
         ("4", "this version has no race screen"),
         ("R", "this version has no race screen"),
         ("d", "d is for an instance on screen 2"),
-        ("2 d", "not in this version"),
+        ("2 d", "there is no row here"),
         ("2 c", "acts on tasks are on screen 1"),
         ("3 x", "list on screen 1"),
         ("3 /", "everything is on this screen"),

@@ -7,4 +7,5 @@ mod drawn;
 mod ending;
 mod keys;
 mod refresh;
+mod stops;
 mod typing;

@@ -41,7 +41,16 @@ impl ConnInfo {
                 "nobody listens there: is the server running, and are host and port right?".to_owned(),
             );
         }
+        if io_kind(error) == Some(ErrorKind::PermissionDenied) && self.targets().len() > 1 {
+            return Some("none of the hosts takes writes now: is a failover under way?".to_owned());
+        }
         let state = error.code()?;
+        if *state == SqlState::TOO_MANY_CONNECTIONS {
+            return Some(
+                "raise max_connections (or the role's or database's CONNECTION LIMIT), or lower --pool-size"
+                    .to_owned(),
+            );
+        }
         if *state == SqlState::INVALID_PASSWORD {
             return Some(match self.password_from() {
                 Some(from) => format!("the password for {:?} came from {from}", self.user()),

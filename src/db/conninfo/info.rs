@@ -18,6 +18,7 @@ use super::uri;
 #[derive(Debug, Clone)]
 pub struct ConnInfo {
     config: tokio_postgres::Config,
+    each: Vec<tokio_postgres::Config>,
     protection: Protection,
     targets: Vec<Target>,
     user: String,
@@ -32,6 +33,11 @@ impl ConnInfo {
     /// The driver's configuration, password included. Callers set `application_name` on a clone of their own.
     pub fn config(&self) -> &tokio_postgres::Config {
         &self.config
+    }
+
+    /// The same for each host by itself, in the order in which they are named.
+    pub(in crate::db) fn each_host(&self) -> &[tokio_postgres::Config] {
+        &self.each
     }
 
     /// The mode in force; on sockets always `Disable`.
@@ -154,16 +160,6 @@ pub(super) fn assemble(
     if protection.negotiation == Negotiation::Direct && protection.mode != SslMode::Disable {
         config.ssl_negotiation(SslNegotiation::Direct);
     }
-    for target in &targets {
-        match &target.place {
-            Place::Socket(dir) => config.host_path(dir),
-            Place::Network(name) => config.host(name),
-        };
-        config.port(target.port);
-        if let Some(addr) = target.addr {
-            config.hostaddr(addr);
-        }
-    }
     let (password, password_from) =
         find_password(settings, sources, &targets, (&user, &dbname), &mut warnings).unzip();
     if let Some(password) = &password {
@@ -178,8 +174,34 @@ pub(super) fn assemble(
     }
     set_timeouts(settings, &mut config)?;
     set_choices(settings, &mut config)?;
+    let with = |targets: &[Target]| targets.iter().fold(config.clone(), with_host);
+    let each = targets.iter().map(|target| with(std::slice::from_ref(target))).collect();
+    let config = with(&targets);
     let redacted_url = redacted(settings, &targets, (&user, &dbname), protection.mode, password.as_ref());
-    Ok(ConnInfo { config, protection, targets, user, dbname, source, redacted_url, password_from, warnings })
+    Ok(ConnInfo {
+        config,
+        each,
+        protection,
+        targets,
+        user,
+        dbname,
+        source,
+        redacted_url,
+        password_from,
+        warnings,
+    })
+}
+
+fn with_host(mut config: tokio_postgres::Config, target: &Target) -> tokio_postgres::Config {
+    match &target.place {
+        Place::Socket(dir) => config.host_path(dir),
+        Place::Network(name) => config.host(name),
+    };
+    config.port(target.port);
+    if let Some(addr) = target.addr {
+        config.hostaddr(addr);
+    }
+    config
 }
 
 /// The password that was given, else the password file's. The driver holds one password for all hosts, so of

@@ -1,4 +1,4 @@
--- Claims the one task $2 for the instance $1 if it is QUEUED and due.
+-- Claims the one task $2 for the instance $1 if it is QUEUED, due, and its queue is not paused.
 -- $1 uuid, $2 bigint, $3 how many characters of the text to return.
 -- Always one row for a task that exists: `won` tells whether this statement changed it, the other columns are
 -- the row as it is now. Zero rows: no such task.
@@ -18,6 +18,7 @@ WITH cur AS MATERIALIZED (
     WHERE t.id = cur.id
       AND t.status = 'QUEUED' AND cur.status = 'QUEUED'
       AND cur.scheduled_at <= now()
+      AND NOT EXISTS (SELECT FROM {schema}.queues p WHERE p.name = cur.queue AND p.paused)
       AND EXISTS (SELECT FROM {schema}.instances i
                   WHERE i.id = $1 AND i.state = 'working' AND i.lease_until > now())
     RETURNING t.*

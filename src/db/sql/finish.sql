@@ -39,11 +39,11 @@ WITH cur AS MATERIALIZED (
 ), recorded AS (
     INSERT INTO {schema}.events
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
-         operation_id)
+         operation_id, instance)
     SELECT upd.id, $11,
            CASE upd.status WHEN 'CANCELED' THEN 'stop' WHEN 'QUEUED' THEN 'retry' ELSE 'fail' END,
            'RUNNING', upd.status, upd.version - 1, upd.version,
-           CASE WHEN upd.status <> 'CANCELED' THEN $9 END, $12
+           CASE WHEN upd.status <> 'CANCELED' THEN $9 END, $12, $1
     FROM upd WHERE upd.status <> 'SUCCEEDED'
 )
 SELECT upd.id IS NOT NULL AS changed,

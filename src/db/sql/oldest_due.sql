@@ -30,8 +30,10 @@ WITH RECURSIVE queues(name) AS (
 SELECT o.id, o.queue,
        greatest(0, extract(epoch FROM now() - o.since) * 1000)::bigint AS waiting_ms,
        coalesce(takers.takers, 0) AS takers,
-       coalesce(takers.free_slots, 0)::bigint AS free_slots
+       coalesce(takers.free_slots, 0)::bigint AS free_slots,
+       paused.changed_by AS paused_by
 FROM oldest o
+LEFT JOIN {schema}.queues paused ON paused.name = o.queue AND paused.paused
 CROSS JOIN LATERAL (
     SELECT count(*) AS takers, sum(greatest(0, i.slots - r.running)) AS free_slots
     FROM {schema}.instances i

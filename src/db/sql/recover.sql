@@ -4,10 +4,13 @@
 -- Returns what it changed. `SKIP LOCKED`, so that several recoverers share the work; the condition on `t`
 -- decides: state, owner, claim number, and an owner that is lost with its lease past by the database's clock,
 -- or ended, or unknown.
+-- `dead` joins by the statement's snapshot. Where a row was taken back and claimed again before it is locked, the
+-- locked row has another owner than the one it was joined with, and the outer join makes that an unknown one, as if
+-- it were dead. `t` is the row as it was first read: that owner or claim number differ from it keeps this off it.
 -- Index: tasks_running.
 WITH dead AS MATERIALIZED (
     SELECT t.id, t.claimed_by, t.claim_no, t.attempt, t.max_attempts, t.cancel_requested,
-           i.id AS instance, i.host || ':' || i.pid AS owner
+           i.host || ':' || i.pid AS owner
     FROM {schema}.tasks t
     LEFT JOIN {schema}.instances i ON i.id = t.claimed_by
     WHERE t.status = 'RUNNING'
@@ -35,16 +38,16 @@ WITH dead AS MATERIALIZED (
       AND t.status = 'RUNNING'
       AND t.claimed_by = dead.claimed_by
       AND t.claim_no = dead.claim_no
-    RETURNING t.id, t.status, t.version, t.claim_no, e.reason, dead.instance
+    RETURNING t.id, t.status, t.version, t.claim_no, e.reason, dead.claimed_by
 ), counted AS (
     UPDATE {schema}.instances i
     SET recovered = i.recovered + n.rows
-    FROM (SELECT instance, count(*) AS rows FROM upd GROUP BY instance) n
-    WHERE i.id = n.instance
+    FROM (SELECT claimed_by, count(*) AS rows FROM upd GROUP BY claimed_by) n
+    WHERE i.id = n.claimed_by
 ), recorded AS (
     INSERT INTO {schema}.events
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
-         operation_id)
-    SELECT id, $2, 'recover', 'RUNNING', status, version - 1, version, reason, $3 FROM upd
+         operation_id, instance)
+    SELECT id, $2, 'recover', 'RUNNING', status, version - 1, version, reason, $3, claimed_by FROM upd
 )
 SELECT id, status, claim_no, reason FROM upd ORDER BY id

@@ -29,9 +29,9 @@ WITH cur AS MATERIALIZED (
 ), recorded AS (
     INSERT INTO {schema}.events
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
-         operation_id)
+         operation_id, instance)
     SELECT upd.id, $4, CASE upd.status WHEN 'CANCELED' THEN 'stop' ELSE 'release' END,
-           'RUNNING', upd.status, upd.version - 1, upd.version, $5, $6
+           'RUNNING', upd.status, upd.version - 1, upd.version, $5, $6, $1
     FROM upd
 )
 SELECT upd.id, upd.status FROM upd

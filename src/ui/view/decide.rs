@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
 use crate::app::conflict::Conflict;
+use crate::app::editor::Editor;
 use crate::app::keys::Action;
 use crate::app::list::SeenRow;
 use crate::app::question::{Question, QuestionFocus, QuestionRow, Standing};
@@ -43,7 +44,7 @@ pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question
     }
     let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
     let inside = Dialog { title: question.title(), role, body, focus: 0, foot }.draw(paint, area, WIDTH);
-    reason(paint, question, nth(inside.foot, 0));
+    reason(paint, question.focus, &question.reason, nth(inside.foot, 0));
 }
 
 fn answers(state: &State, question: &Question, width: usize) -> Vec<Line> {
@@ -59,14 +60,15 @@ fn answers(state: &State, question: &Question, width: usize) -> Vec<Line> {
     keys(vec![yes, key(state, Action::No, no), key(state, Action::Reason, "reason")], width)
 }
 
-fn reason(paint: &mut Paint<'_>, question: &Question, line: Rect) {
+/// Draws the line of a question's reason.
+pub(super) fn reason(paint: &mut Paint<'_>, focus: QuestionFocus, reason: &Editor, line: Rect) {
     let label = [span("reason: ", Role::Faint)];
-    if question.focus == QuestionFocus::Reason {
-        super::editor::one_line(paint, line, &label, &question.reason, None);
+    if focus == QuestionFocus::Reason {
+        super::editor::one_line(paint, line, &label, reason, None);
         return;
     }
     let used = paint.line(line, &label);
-    let text = question.reason.text();
+    let text = reason.text();
     let (text, role) =
         if text.is_empty() { ("none given".to_owned(), Role::Faint) } else { (text, Role::Plain) };
     paint.line(inset(line, used), &[span(text, role)]);

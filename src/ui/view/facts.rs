@@ -114,6 +114,10 @@ impl Facts {
         for fact in self.right {
             right.push(plain("  "));
             right.extend(fact.spans);
+            if let Some((_, more)) = fact.more {
+                right.push(plain(" "));
+                right.extend(more);
+            }
         }
         let area = if right.is_empty() {
             area

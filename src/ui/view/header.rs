@@ -129,11 +129,17 @@ fn link_narrow(state: &State, header: &Header, width: u16) -> Facts {
     let who = format!("{} {}", header.operator, header.access_short);
     let data = header.data.strip_suffix(" old").unwrap_or(&header.data);
     facts.right = vec![
-        Fact::word(3, &header.workers, role_of(header.workers_health)),
+        workers(header, 3, 6),
         Fact::word(5, who, access_role(state)),
         Fact::word(1, format!("{data:>10}"), Role::Plain),
     ];
     facts
+}
+
+/// This process's workers, and who asked them to stop where there is room.
+fn workers(header: &Header, rank: u8, rank_of_asked: u8) -> Fact {
+    let asked = header.workers_asked.iter().map(|text| span(text, Role::Attention)).collect();
+    Fact::word(rank, &header.workers, role_of(header.workers_health)).then(rank_of_asked, asked)
 }
 
 /// The second line: numbers with what they are, each in a place of fixed width.
@@ -176,7 +182,7 @@ fn figures(state: &State, header: &Header, glyphs: &Glyphs, width: u16) -> Facts
         left.push(Fact::figure(rank, if wide { long } else { short }, &count, role));
     }
     if wide {
-        left.push(Fact::word(4, &header.workers, role_of(header.workers_health)));
+        left.push(workers(header, 4, 5));
     }
     for (status, word, rank) in [
         (Status::Succeeded, "done", 5),

@@ -6,6 +6,7 @@ use super::decide;
 use super::detail;
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
 use super::shutdown;
+use super::stop;
 use super::submit;
 use crate::app::command::VERBS;
 use crate::app::editor::Editor;
@@ -26,6 +27,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, overlay: &Overlay, area
     match overlay {
         Overlay::FirstStart => first_start(paint, state, area),
         Overlay::Question(question) => decide::question(paint, state, question, area),
+        Overlay::Stop(question) => stop::question(paint, state, question, area),
+        Overlay::StopConflict => {
+            if let Some(conflict) = state.stop_conflicts.front() {
+                stop::conflict(paint, state, conflict, area);
+            }
+        }
         Overlay::SubmitLines { path } => submit_lines(paint, state, path, area),
         Overlay::Conflict => {
             if let Some(conflict) = state.conflicts.front() {

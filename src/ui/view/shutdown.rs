@@ -16,6 +16,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let Some(said) = said(state) else { return };
     let width = inner_width(area, WIDTH);
     let mut body: Vec<Line> = Vec::new();
+    if let Some(text) = &said.asked {
+        body.extend(wrapped(text, width, Role::Running));
+    }
     match &said.progress {
         None if said.nothing_left => {
             body.push(key(state, Action::Quit, "or Enter: end now"));

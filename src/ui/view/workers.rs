@@ -6,16 +6,17 @@ use ratatui::layout::Rect;
 
 use super::detail::read_ago;
 use super::figures::{gauge, since};
+use super::instance;
 use super::table::{self, Cell};
 use crate::app::message::Target;
 use crate::app::state::{Read, State};
 use crate::domain::observed::LocalWorkers;
 use crate::domain::{Instance, InstanceState, figure};
 use crate::ui::columns::{Column, lay_out};
-use crate::ui::paint::{Paint, below, cells, inset, nth, plain, span};
+use crate::ui::paint::{Paint, Span, below, cells, inset, nth, plain, span};
 use crate::ui::theme::Role;
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column::words("INSTANCE", 10, 20, 0),
     Column::words("STATE", 9, 11, 0),
     Column::words("SLOTS", 8, 9, 2),
@@ -25,6 +26,7 @@ const COLUMNS: [Column; 10] = [
     Column::number("LEASE", 6, 1),
     Column::words("KIND", 8, 8, 9),
     Column::words("QUEUES", 7, 16, 8),
+    Column::words("VERSION", 10, 12, 10),
     Column::words("IN FLIGHT", 22, 30, 3),
 ];
 
@@ -38,22 +40,67 @@ const SLOTS: [Column; 5] = [
 
 /// Draws it.
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
-    let slots = slots_height(state, area);
-    let table = Rect { height: area.height - slots, ..area };
+    let one = state.instances.read.as_ref().zip(state.instance_under_cursor());
+    let width = usize::from(area.width).saturating_sub(4);
+    let detail = one.map(|(read, one)| instance::lines(state, read, one, width)).unwrap_or_default();
+    let heights = divide(state, area, &detail);
+    let room = area.height - heights.detail - heights.slots;
+    // The row's own lines stand right below the table, however high the screen is.
+    let height = if heights.detail > 0 { room.min(heights.table) } else { room };
+    let table = Rect { height, ..area };
     instances(paint, state, table);
-    if let Some(local) = &state.local
-        && slots > 0
+    if let Some((read, _)) = one
+        && heights.detail > 0
     {
-        let below_table = Rect { y: table.bottom(), height: slots, ..area };
-        local_slots(paint, state, local, below(below_table, 1));
+        let place = below(Rect { y: table.bottom(), height: heights.detail, ..area }, 1);
+        let ago = [span(read_ago(state, read.arrived), Role::Faint), plain(" ")];
+        let title = paint.right(nth(place, 0), &ago);
+        let (first, rest) = detail.split_at(1.min(detail.len()));
+        instance::draw(paint, first, inset(title, 3));
+        instance::draw(paint, rest, inset(below(place, 1), 3));
+        if super::tasks::is_stale(state) || state.instances.failure.is_some() {
+            paint.tint(place, Role::Faint);
+        }
+    }
+    if let Some(local) = &state.local
+        && heights.slots > 0
+    {
+        let place = Rect { y: area.bottom() - heights.slots, height: heights.slots, ..area };
+        local_slots(paint, state, local, below(place, 1));
     }
 }
 
-/// Lines for this process's slots with a heading and a line before it: at most the half.
-fn slots_height(state: &State, area: Rect) -> u16 {
-    match &state.local {
-        Some(local) if area.height >= 10 => cells(local.value.running.len().max(1) + 3).min(area.height / 2),
-        _ => 0,
+/// Lines for what stands below the table, each with a line before it.
+struct Heights {
+    /// What the table needs.
+    table: u16,
+    /// The instance under the cursor.
+    detail: u16,
+    /// This process's slots.
+    slots: u16,
+}
+
+/// The table keeps the half, or what it needs; of the rest the row under the cursor is told first, and where that is
+/// this process its slots are.
+fn divide(state: &State, area: Rect, detail: &[Vec<Span>]) -> Heights {
+    let table = cells(state.instances.read.as_ref().map_or(1, |read| read.value.len().max(1)) + 1);
+    if area.height < 10 {
+        return Heights { table, detail: 0, slots: 0 };
+    }
+    let rest = area.height - table.min(area.height / 2);
+    let slots = state.local.as_ref().map_or(0, |local| match local.value.slots {
+        0 => 2,
+        _ => cells(local.value.running.len().max(1) + 3),
+    });
+    let detail = if detail.is_empty() { 0 } else { cells(detail.len() + 1) };
+    // Less than a line before it, a heading and two lines says nothing.
+    let fits = |wanted: u16, room: u16| if wanted.min(room) < wanted.min(4) { 0 } else { wanted.min(room) };
+    if state.instance.is_some_and(|id| state.is_here(id)) {
+        let slots = fits(slots, rest);
+        Heights { table, detail: fits(detail, rest - slots), slots }
+    } else {
+        let detail = fits(detail, rest);
+        Heights { table, detail, slots: fits(slots, rest - detail) }
     }
 }
 
@@ -85,7 +132,17 @@ fn instances(paint: &mut Paint<'_>, state: &State, area: Rect) {
         let sign = if under_cursor { paint.glyphs.cursor } else { " " };
         paint.line(line, &[plain(" "), span(sign, Role::Running)]);
         let content = row(paint, state, read, instance);
-        table::row(paint, inset(line, lead), &COLUMNS, &places, &content);
+        let line_of_row = inset(line, lead);
+        if instance.state.is_alive() {
+            table::row(paint, line_of_row, &COLUMNS, &places, &content);
+        } else {
+            // What has ended has no figures: how it ended takes their place.
+            let (words, figures) = places.split_at(2.min(places.len()));
+            table::row(paint, line_of_row, &COLUMNS, words, &content);
+            if let Some(place) = figures.first() {
+                paint.line(inset(line_of_row, place.x), &[span(ended(state, instance), Role::Done)]);
+            }
+        }
         if state.instances.failure.is_some() || super::tasks::is_stale(state) {
             paint.tint(line, Role::Faint);
         }
@@ -125,23 +182,50 @@ fn row(paint: &Paint<'_>, state: &State, read: &Read<Vec<Instance>>, instance: &
         None => (whole(instance.running), usize::try_from(instance.slots).unwrap_or(0)),
     };
     let slots_text = format!("{} {busy}/{slots}", gauge(busy, slots, paint.glyphs, 4));
-    let mut flight = Cell::new(in_flight(instance), role);
-    if instance.recovered > 0 {
-        flight = Cell::new(format!("{} recovered from it", instance.recovered), role);
-        flight.then(format!(" {}", in_flight(instance)), role);
+    let mut flight = Cell::plain("");
+    // What was asked of it comes before what it runs, which its slots count already.
+    if let Some(beside) = state.beside_instance(instance.id) {
+        flight.then(format!("{beside}  "), Role::Attention);
+    } else if let Some(asked) = state.asked_briefly(instance) {
+        flight.then(format!("{asked}  "), Role::Running);
     }
+    flight.then(in_flight(instance), role);
     vec![
         Cell::new(name, if own { Role::Running } else { role }),
         Cell::new(word, word_role),
-        Cell::new(if alive { slots_text } else { String::new() }, role),
+        Cell::new(if alive && slots > 0 { slots_text } else { String::new() }, role),
         Cell::new(rate(alive, instance.claims_per_s), role),
         Cell::new(rate(alive, instance.done_per_s), role),
         Cell::new(rate(alive, instance.failed_per_min), role),
         Cell::new(lease, if past { Role::Bad } else { role }),
         Cell::new(&instance.kind, role),
         Cell::new(instance.queues.join(","), role),
+        Cell::new(&instance.version, role),
         flight,
     ]
+}
+
+/// How an instance ended: `recovered 2 tasks (48190 → queued, 48191 → canceled)`, `asked by bob 2 m ago`,
+/// `last heartbeat 4 m ago`.
+fn ended(state: &State, instance: &Instance) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if instance.running > 0 {
+        // Declared lost, and not taken back yet.
+        parts.push(format!("still RUNNING: {}", in_flight(instance)));
+    }
+    if instance.recovered > 0 {
+        let tasks = if instance.recovered == 1 { "task" } else { "tasks" };
+        let taken = instance::taken(instance).join(", ");
+        let taken = if taken.is_empty() { String::new() } else { format!(" ({taken})") };
+        parts.push(format!("recovered {} {tasks}{taken}", instance.recovered));
+    }
+    if instance.state == InstanceState::Stopped {
+        parts.push(match &instance.stop {
+            Some(request) => format!("asked by {} {}", request.by, state.ago(request.at)),
+            None => format!("last heartbeat {}", state.ago(instance.heartbeat_at)),
+        });
+    }
+    parts.join("  ")
 }
 
 fn rate(alive: bool, per: f64) -> String {
@@ -187,6 +271,10 @@ fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>,
     let left = paint.right(title, &[span(read_ago(state, local.arrived), Role::Faint), plain(" ")]);
     let buffered =
         if workers.buffered > 0 { format!("  {} wait for a slot", workers.buffered) } else { String::new() };
+    let busy = match workers.slots {
+        0 => String::new(),
+        slots => format!("  {}/{slots} busy", workers.running.len()),
+    };
     let lease = if workers.lease_left.is_zero() {
         "lease PAST".to_owned()
     } else {
@@ -202,15 +290,13 @@ fn local_slots(paint: &mut Paint<'_>, state: &State, local: &Read<LocalWorkers>,
         &[
             plain("   "),
             span("Here", Role::Title),
-            plain(format!(
-                "  {}  {}/{} busy{buffered}  {lease}",
-                workers.state.as_str(),
-                workers.running.len(),
-                workers.slots
-            )),
+            plain(format!("  {}{busy}{buffered}  {lease}", workers.state.as_str())),
             span(lost, Role::Bad),
         ],
     );
+    if workers.slots == 0 {
+        return;
+    }
     let inner = inset(area, 3);
     let places = lay_out(inner.width, &SLOTS);
     table::headings(paint, nth(inner, 1), &SLOTS, &places);

@@ -1,0 +1,53 @@
+-- Three roles with just the rights that each needs. Run it once, after `taskdeck migrate`, as the owner of the schema
+-- (who may create roles), and again after an upgrade that brought tables:
+--
+--   psql -d jobs -f roles.sql                                  schema taskdeck, roles taskdeck_viewer, …
+--   psql -d jobs -v schema=work -v prefix=work -f roles.sql    another schema, roles work_viewer, …
+--
+-- Then make logins members of them:  CREATE ROLE alice LOGIN IN ROLE taskdeck_operator;
+--
+-- The program works under each of them; what a role may not do is refused by the server (exit code 7).
+\set ON_ERROR_STOP on
+\if :{?schema}
+\else
+    \set schema taskdeck
+\endif
+\if :{?prefix}
+\else
+    \set prefix taskdeck
+\endif
+SELECT :'prefix' || '_viewer' AS viewer, :'prefix' || '_operator' AS operator, :'prefix' || '_worker' AS worker \gset
+
+BEGIN;
+
+SELECT format('CREATE ROLE %I NOLOGIN', name)
+FROM unnest(ARRAY[:'viewer', :'operator', :'worker']) AS name
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name)
+\gexec
+
+GRANT USAGE ON SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
+
+-- Everybody sees everything (row-level security per tenant: tenants.sql).
+GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
+-- So that screen 3 can say whose statement holds a lock; leave it out where that is too much.
+GRANT pg_read_all_stats TO :"viewer", :"operator", :"worker";
+
+-- The operator submits and decides. Of a task only what a decision changes may be written: no result, no claim number.
+GRANT INSERT ON :"schema".tasks, :"schema".task_inputs TO :"operator";
+GRANT UPDATE (status, version, cancel_requested, attempt, claimed_by, error, scheduled_at, finished_at)
+    ON :"schema".tasks TO :"operator";
+GRANT INSERT, UPDATE ON :"schema".queues TO :"operator";
+-- To ask workers elsewhere to stop.
+GRANT UPDATE (stop_version, stop_mode, stop_by, stop_at, stop_reason) ON :"schema".instances TO :"operator";
+
+-- The worker claims, finishes and recovers, and keeps its own row. It submits nothing and pauses nothing.
+GRANT UPDATE ON :"schema".tasks TO :"worker";
+GRANT INSERT, UPDATE, DELETE ON :"schema".instances TO :"worker";
+
+-- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time
+-- and the session's role are the database's to fill in, so that they cannot be made up.
+GRANT INSERT (task_id, instance, queue, actor, move, status_before, status_after, version_before, version_after, reason,
+              operation_id)
+    ON :"schema".events TO :"operator", :"worker";
+
+COMMIT;

@@ -1,0 +1,54 @@
+-- Row-level security per tenant: which login sees and decides about whose tasks. Optional; run it after roles.sql, with
+-- the same variables, as the owner of the schema. Then say who belongs to whom:
+--
+--   INSERT INTO taskdeck.tenant_members (role, tenant) VALUES ('alice', 'acme');
+--
+-- A login that belongs to no tenant sees no task. Workers (and the owner) see all: give them the worker role. The role
+-- in the table may be a login or a group that the login is a member of.
+\set ON_ERROR_STOP on
+\if :{?schema}
+\else
+    \set schema taskdeck
+\endif
+\if :{?prefix}
+\else
+    \set prefix taskdeck
+\endif
+SELECT :'prefix' || '_viewer' AS viewer, :'prefix' || '_operator' AS operator, :'prefix' || '_worker' AS worker \gset
+
+BEGIN;
+
+CREATE TABLE IF NOT EXISTS :"schema".tenant_members (
+    role   name NOT NULL,
+    tenant text NOT NULL,
+    PRIMARY KEY (role, tenant)
+);
+REVOKE ALL ON :"schema".tenant_members FROM PUBLIC, :"viewer", :"operator", :"worker";
+GRANT SELECT ON :"schema".tenant_members TO :"viewer", :"operator";
+
+ALTER TABLE :"schema".tasks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE :"schema".task_inputs ENABLE ROW LEVEL SECURITY;
+ALTER TABLE :"schema".events ENABLE ROW LEVEL SECURITY;
+
+DROP POLICY IF EXISTS workers ON :"schema".tasks;
+DROP POLICY IF EXISTS workers ON :"schema".task_inputs;
+DROP POLICY IF EXISTS workers ON :"schema".events;
+CREATE POLICY workers ON :"schema".tasks TO :"worker" USING (true) WITH CHECK (true);
+CREATE POLICY workers ON :"schema".task_inputs TO :"worker" USING (true) WITH CHECK (true);
+CREATE POLICY workers ON :"schema".events TO :"worker" USING (true) WITH CHECK (true);
+
+-- The sub-query does not depend on the row, so that it is run once a statement.
+DROP POLICY IF EXISTS members ON :"schema".tasks;
+CREATE POLICY members ON :"schema".tasks TO :"viewer", :"operator"
+    USING (tenant = ANY (ARRAY(SELECT m.tenant FROM :"schema".tenant_members m
+                               WHERE pg_has_role(current_user, m.role, 'MEMBER'))));
+DROP POLICY IF EXISTS members ON :"schema".task_inputs;
+CREATE POLICY members ON :"schema".task_inputs TO :"viewer", :"operator"
+    USING (tenant = ANY (ARRAY(SELECT m.tenant FROM :"schema".tenant_members m
+                               WHERE pg_has_role(current_user, m.role, 'MEMBER'))));
+-- The history of a task belongs to whoever sees the task; that of queues and processes to everybody.
+DROP POLICY IF EXISTS members ON :"schema".events;
+CREATE POLICY members ON :"schema".events TO :"viewer", :"operator"
+    USING (task_id IS NULL OR EXISTS (SELECT FROM :"schema".tasks t WHERE t.id = task_id));
+
+COMMIT;

@@ -1,0 +1,208 @@
+//! `taskdeck queues`, `pause` and `resume`: what waits in each queue, who paused it, and deciding that.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::args::QueueArgs;
+use super::decide::outcome_of;
+use super::exit::{Exit, Failure};
+use super::open::{SchemaCheck, Session, open};
+use super::output::note;
+use super::run::Call;
+use super::submit::tell_unknown;
+use super::table::Table;
+use crate::config::{OutputFormat, whole};
+use crate::db::{Access, DbError};
+use crate::domain::figure::{age, thousands};
+use crate::domain::queue::{Effect, Gate, GateChange, Queue, QueueAct, QueueDecided, QueueDecision};
+use crate::domain::text::visible;
+use crate::domain::{Name, OperationId};
+
+#[derive(Debug, Serialize)]
+struct List {
+    queues: Vec<Queue>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    outcome: &'static str,
+    queue: Option<Named<'a>>,
+    resolved_from_unknown: bool,
+    retries: u32,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Failure>,
+}
+
+#[derive(Debug, Serialize)]
+struct Named<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    gate: &'a Gate,
+}
+
+/// Prints every queue that holds something or that somebody has paused or resumed.
+///
+/// # Errors
+/// What the database says.
+pub(super) async fn list(call: &Call) -> Result<Exit, Failure> {
+    let session = open(&call.settings, "queues", SchemaCheck::First).await?;
+    let queues = session.db.queues(call.settings.tenant.as_ref().map(Name::as_str)).await;
+    session.close().await;
+    let list = List { queues: queues? };
+    call.output.print(&list, || text(call, &list.queues))?;
+    Ok(Exit::Done)
+}
+
+fn text(call: &Call, queues: &[Queue]) -> String {
+    if queues.is_empty() {
+        return "no queue holds anything, and none was ever paused\n".to_owned();
+    }
+    let heads = ["QUEUE", "STATE", "V", "WAITING", "OLDEST", "LATER", "RUNNING", "HELD", "WORKERS", "BY"];
+    let mut table = Table::new(&heads, &[2, 3, 4, 5, 6, 7, 8]);
+    for queue in queues {
+        let oldest = queue
+            .oldest_waiting_ms
+            .map_or_else(|| "-".to_owned(), |ms| age(Duration::from_millis(u64::try_from(ms).unwrap_or(0))));
+        let fields = vec![
+            queue.name.clone(),
+            if queue.gate.paused { "paused" } else { "open" }.to_owned(),
+            queue.gate.version.to_string(),
+            thousands(queue.waiting),
+            oldest,
+            thousands(queue.later),
+            thousands(queue.running),
+            thousands(queue.held),
+            thousands(queue.takers),
+            queue.gate.changed.as_ref().map_or_else(|| "-".to_owned(), changed),
+        ];
+        if queue.gate.paused {
+            table.push_coloured(fields, 1, "33");
+        } else {
+            table.push(fields);
+        }
+    }
+    table.render(call.output)
+}
+
+/// Who changed it last, when and why.
+fn changed(change: &GateChange) -> String {
+    let why = change.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("{} at {}{why}", change.by, change.at.strftime("%Y-%m-%d %H:%M:%SZ"))
+}
+
+/// Pauses or resumes, and says what became of it.
+///
+/// # Errors
+/// A queue that is named wrongly. What the database says is printed as the decision's outcome.
+pub(super) async fn decide(call: &Call, act: QueueAct, args: &QueueArgs) -> Result<Exit, Failure> {
+    let (queue, version) = named(&args.queue)?;
+    match ask(call, act, &queue, version, args.reason.as_deref()).await {
+        Ok(decided) => print(call, act, &queue, &decided),
+        Err(failure) => match (outcome_of(&failure), call.output.format) {
+            (Some(outcome), OutputFormat::Json) => {
+                let message = failure.message.clone();
+                let (resolved_from_unknown, error) = (false, Some(&failure));
+                let document =
+                    Document { outcome, queue: None, resolved_from_unknown, retries: 0, message, error };
+                call.output.print(&document, String::new)?;
+                if let Some(hint) = &failure.hint {
+                    note(&format!("hint: {hint}"));
+                }
+                Ok(failure.exit)
+            }
+            _ => Err(failure),
+        },
+    }
+}
+
+/// Reads `QUEUE` or `QUEUE@VERSION`.
+fn named(text: &str) -> Result<(Name, Option<i64>), Failure> {
+    let (name, version) = text.split_once('@').map_or((text, None), |(name, v)| (name, Some(v)));
+    let name = Name::new("queue", name)?;
+    let version = version
+        .map(|version| whole(version, 0, i64::MAX))
+        .transpose()
+        .map_err(|problem| Failure::usage(format!("version of queue {name}: {problem}")))?;
+    Ok((name, version))
+}
+
+async fn ask(
+    call: &Call,
+    act: QueueAct,
+    queue: &Name,
+    version: Option<i64>,
+    reason: Option<&str>,
+) -> Result<QueueDecided, Failure> {
+    if call.settings.access == Access::ReadOnly {
+        return Err(Failure::read_only(&format!("the {}", act.verb())));
+    }
+    let session = open(&call.settings, act.verb(), SchemaCheck::First).await?;
+    let answer = send(call, act, queue, version, reason, &session).await;
+    session.close().await;
+    Ok(answer?)
+}
+
+async fn send(
+    call: &Call,
+    act: QueueAct,
+    queue: &Name,
+    version: Option<i64>,
+    reason: Option<&str>,
+    session: &Session,
+) -> Result<QueueDecided, DbError> {
+    let version = match version {
+        Some(version) => version,
+        None => session.db.gate(queue).await?.version,
+    };
+    let decision = QueueDecision {
+        act,
+        queue: queue.clone(),
+        version,
+        operator: call.settings.operator.clone(),
+        reason: reason.map(str::to_owned),
+        operation: OperationId(Uuid::now_v7()),
+    };
+    session.db.decide_queue(&decision, &tell_unknown).await
+}
+
+fn print(call: &Call, act: QueueAct, queue: &Name, decided: &QueueDecided) -> Result<Exit, Failure> {
+    let gate = &decided.gate;
+    let version = gate.version;
+    let who = gate.changed.as_ref().map_or_else(String::new, |change| format!(" by {}", changed(change)));
+    let state = if gate.paused { "paused" } else { "open" };
+    let (outcome, exit, message) = match (decided.effect, act) {
+        (Effect::Committed, QueueAct::Pause) => (
+            "committed",
+            Exit::Done,
+            format!("queue {queue}: paused (v{version}); what runs goes on, nothing more is claimed from it"),
+        ),
+        (Effect::Committed, QueueAct::Resume) => {
+            ("committed", Exit::Done, format!("queue {queue}: resumed (v{version})"))
+        }
+        (Effect::Conflict, _) => (
+            "conflict",
+            Exit::Conflict,
+            format!("queue {queue}: it is {state} (v{version}){who}. Nothing was changed."),
+        ),
+    };
+    let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
+    let document = Document {
+        outcome,
+        queue: Some(Named { name: queue.as_str(), gate }),
+        resolved_from_unknown,
+        retries,
+        message,
+        error: None,
+    };
+    call.output.print(&document, || {
+        let mut text = format!("{}\n", visible(&document.message));
+        if resolved_from_unknown {
+            text.push_str("The first answer was lost; this is what the database says happened.\n");
+        }
+        text
+    })?;
+    Ok(exit)
+}

@@ -1,0 +1,246 @@
+//! The door through which every new connection of a process goes: its pools' and the listener's.
+//!
+//! Invariant: while connecting fails, one attempt is under way at a time, after waits that grow; what it says is the
+//! answer to all who wait. Once one succeeds the door is open to everybody.
+//!
+//! Each part of a worker tries again by itself: fifty processes with a connection in each pool made 165 attempts a
+//! second through an outage, and with more connections more. With the door they make 65, whatever their pools, and a
+//! server that comes back is found within a second.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::time::sleep_until;
+
+use super::error::DbError;
+
+/// The wait after the first failure is at most twice this.
+const BASE: Duration = Duration::from_millis(25);
+
+/// The longest wait between two attempts: this much later at most a server that is back is found.
+const CAP: Duration = Duration::from_secs(1);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    state: Mutex<State>,
+    /// Rung for all when an attempt has ended.
+    turned: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Present while connecting fails.
+    shut: Option<Shut>,
+    /// How many attempts have failed so far.
+    failures: u64,
+}
+
+#[derive(Debug)]
+struct Shut {
+    /// What the latest attempt said.
+    error: DbError,
+    in_a_row: u32,
+    /// When the next attempt may be made.
+    again: Instant,
+    trial: Underway,
+    told: Told,
+}
+
+/// Whether an attempt is being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Underway {
+    Yes,
+    No,
+}
+
+/// Whether it was logged that a pool goes on with the connections that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Yes,
+    No,
+}
+
+#[derive(Debug)]
+enum Answer {
+    /// The door is open.
+    Open,
+    /// This caller makes the next attempt.
+    Try,
+    /// Ask again when an attempt has ended, or at this time.
+    Wait { until: Option<Instant> },
+    /// An attempt has failed since this caller came.
+    Failed(DbError),
+}
+
+impl State {
+    /// What a caller may do that came when `since` attempts had failed.
+    fn ask(&mut self, since: u64, now: Instant) -> Answer {
+        let Some(shut) = &mut self.shut else { return Answer::Open };
+        if self.failures != since {
+            return Answer::Failed(shut.error.clone());
+        }
+        match shut.trial {
+            Underway::Yes => Answer::Wait { until: None },
+            Underway::No if now < shut.again => Answer::Wait { until: Some(shut.again) },
+            Underway::No => {
+                shut.trial = Underway::Yes;
+                Answer::Try
+            }
+        }
+    }
+
+    fn failed(&mut self, error: DbError, now: Instant) {
+        self.failures += 1;
+        let Some(shut) = &mut self.shut else {
+            let again = now + wait(1);
+            self.shut = Some(Shut { error, in_a_row: 1, again, trial: Underway::No, told: Told::No });
+            return;
+        };
+        shut.error = error;
+        // Those that were under way when the first one failed are no further round.
+        if shut.trial == Underway::Yes {
+            shut.in_a_row += 1;
+            shut.again = now + wait(shut.in_a_row);
+            shut.trial = Underway::No;
+        }
+    }
+}
+
+/// The wait after so many failures in a row: half of the full wait to all of it, so that many processes do not try in
+/// step.
+fn wait(failures: u32) -> Duration {
+    let full = BASE.saturating_mul(2_u32.saturating_pow(failures)).min(CAP);
+    full.mul_f64(0.5 + fastrand::f64() / 2.0)
+}
+
+impl Gate {
+    /// Waits until a connection may be made. While it is held, what is returned is the right to the one attempt.
+    ///
+    /// # Errors
+    /// What an attempt said that was made meanwhile.
+    pub(super) async fn turn(&self) -> Result<Option<Trial<'_>>, DbError> {
+        let since = self.lock().failures;
+        loop {
+            let mut turned = std::pin::pin!(self.turned.notified());
+            // Registered before the state is read, so that an attempt that ends between the two is not missed.
+            turned.as_mut().enable();
+            let answer = self.lock().ask(since, Instant::now());
+            match answer {
+                Answer::Open => return Ok(None),
+                Answer::Try => return Ok(Some(Trial(self))),
+                Answer::Failed(error) => return Err(error),
+                Answer::Wait { until: None } => turned.await,
+                Answer::Wait { until: Some(at) } => tokio::select! {
+                    () = turned => {}
+                    () = sleep_until(at.into()) => {}
+                },
+            }
+        }
+    }
+
+    /// A connection was made.
+    pub(super) fn opened(&self) {
+        let shut = self.lock().shut.take();
+        let Some(shut) = shut else { return };
+        if shut.told == Told::Yes {
+            tracing::info!("new connections can be made again");
+        }
+        self.turned.notify_waiters();
+    }
+
+    /// A connection could not be made.
+    pub(super) fn failed(&self, error: DbError) {
+        self.lock().failed(error, Instant::now());
+        self.turned.notify_waiters();
+    }
+
+    /// What the latest attempt said, while connecting fails.
+    pub(super) fn latest(&self) -> Option<DbError> {
+        self.lock().shut.as_ref().map(|shut| shut.error.clone())
+    }
+
+    /// Whether it is to be logged now that a pool goes on with what it has: once an outage.
+    pub(super) fn is_news(&self) -> bool {
+        let mut state = self.lock();
+        let shut = state.shut.as_mut();
+        shut.is_some_and(|shut| std::mem::replace(&mut shut.told, Told::Yes) == Told::No)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The right to the one attempt; whoever drops it without an outcome leaves it to the next.
+#[derive(Debug)]
+pub(super) struct Trial<'a>(&'a Gate);
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if let Some(shut) = &mut state.shut {
+            shut.trial = Underway::No;
+        }
+        drop(state);
+        self.0.turned.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> DbError {
+        DbError::not_sent(text)
+    }
+
+    #[test]
+    fn one_tries_at_a_time_and_its_failure_is_everybodys() {
+        let (mut state, now) = (State::default(), Instant::now());
+        assert!(matches!(state.ask(0, now), Answer::Open));
+        state.failed(error("first"), now);
+        state.failed(error("was under way"), now);
+        let since = state.failures;
+        let at = match state.ask(since, now) {
+            Answer::Wait { until: Some(at) } => at,
+            other => panic!("{other:?}"),
+        };
+        assert!(at > now && at <= now + BASE * 2, "the second failure is of the same round");
+        assert!(matches!(state.ask(since, at), Answer::Try));
+        assert!(matches!(state.ask(since, at), Answer::Wait { until: None }), "one at a time");
+        state.failed(error("again"), at);
+        assert!(matches!(state.ask(since, at), Answer::Failed(told) if told == error("again")));
+        assert!(
+            matches!(state.ask(state.failures, at), Answer::Wait { until: Some(_) }),
+            "who comes now waits"
+        );
+    }
+
+    #[test]
+    fn waits_grow_to_the_cap_and_differ() {
+        for failures in [1, 2, 3, 6, 40, u32::MAX] {
+            let full = BASE.saturating_mul(2_u32.saturating_pow(failures)).min(CAP);
+            let waits: Vec<Duration> = (0..50).map(|_| wait(failures)).collect();
+            assert!(waits.iter().all(|wait| *wait >= full / 2 && *wait <= full), "{failures}: {waits:?}");
+            assert!(waits.iter().any(|wait| *wait != waits[0]), "{failures}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_gives_the_attempt_up_leaves_it_to_the_next_and_a_success_lets_all_in() {
+        let gate = Gate::default();
+        gate.failed(error("refused"));
+        let trial = gate.turn().await.expect("a turn").expect("the attempt");
+        let (next, ()) = tokio::join!(gate.turn(), async { drop(trial) });
+        let trial = next.expect("a turn").expect("the attempt");
+        assert!(gate.is_news() && !gate.is_news(), "told once");
+        let (all, ()) = tokio::join!(futures_util::future::join_all((0..5).map(|_| gate.turn())), async {
+            gate.opened();
+        });
+        assert!(all.iter().all(|turn| matches!(turn, Ok(None))), "{all:?}");
+        drop(trial);
+        assert!(!gate.is_news(), "the door is open");
+    }
+}

@@ -1,0 +1,373 @@
+//! Forged evidence: each lie must be found, and by the rule that it breaks.
+
+use serde_json::json;
+
+use super::{audit, tell};
+use crate::analyser::{Line, What};
+use crate::evidence::{Event, Evidence, History, Side, State, Step, Task};
+use crate::fleet::{By, End};
+use crate::journal::{Decide, Kind, Submit, Told};
+use crate::texts::counts;
+
+use State::{Canceled, Queued, Running, Submitted, Succeeded};
+
+/// A task whose history is told step by step; its clock ticks once a step.
+struct Tale {
+    history: History,
+    side: Side,
+    text: String,
+}
+
+impl Tale {
+    /// As a submit leaves it.
+    fn begin(text: &str, state: State) -> Self {
+        let side = Side { state, version: 0, claim_no: 0, attempt: 0, owner: None, requested: false };
+        let history = History {
+            steps: vec![Step { at: 0, began: 0, old: None, new: Some(side.clone()), owner: None }],
+            ..History::default()
+        };
+        Self { history, side, text: text.to_owned() }
+    }
+
+    fn at(&self) -> i64 {
+        self.side.version * 100
+    }
+
+    fn step(mut self, owner: Option<(&str, i64)>, change: impl FnOnce(&mut Side)) -> Self {
+        let old = self.side.clone();
+        self.side.version += 1;
+        change(&mut self.side);
+        let at = self.at();
+        let owner = owner.map(|(state, lease)| (state.to_owned(), lease));
+        self.history.steps.push(Step {
+            at,
+            began: at - 1,
+            old: Some(old),
+            new: Some(self.side.clone()),
+            owner,
+        });
+        self
+    }
+
+    fn claim(self) -> Self {
+        let lease = self.at() + 1_000;
+        self.step(Some(("working", lease)), |side| {
+            *side = Side {
+                state: Running,
+                claim_no: side.claim_no + 1,
+                attempt: side.attempt + 1,
+                owner: Some("one".to_owned()),
+                ..side.clone()
+            };
+        })
+    }
+
+    fn line(mut self, after: i64, what: What) -> Self {
+        let at = self.at() + after;
+        self.history.lines.push(Line { task: 1, claim_no: self.side.claim_no, pid: 1, at, what });
+        self
+    }
+
+    fn ran(self) -> Self {
+        self.line(10, What::Start).line(20, What::End)
+    }
+
+    fn event(mut self, act: &str, actor: &str, to: State) -> Self {
+        let (from, before) = (self.side.state, self.side.version);
+        let owner = (from == Running).then_some(("lost", self.at() + 50));
+        self.history.events.push(Event {
+            at: self.at() + 100,
+            actor: actor.to_owned(),
+            act: act.to_owned(),
+            from,
+            to,
+            before,
+            after: before + 1,
+        });
+        self.step(owner, |side| {
+            side.state = to;
+            side.requested = to == Running;
+        })
+    }
+
+    fn success(self) -> Self {
+        self.step(Some(("working", 10_000)), |side| side.state = Succeeded)
+    }
+
+    /// With the row as the history has left it.
+    fn end(mut self, id: i64, queue: &str) -> (i64, History) {
+        let succeeded = self.side.state == Succeeded;
+        self.history.task = Some(Task {
+            queue: queue.to_owned(),
+            counts: if succeeded { counts(&self.text) } else { [0; 3] },
+            text: self.text,
+            state: self.side.state,
+            version: self.side.version,
+            claim_no: self.side.claim_no,
+            output: (succeeded && queue == "default").then(|| format!("{id}/{}", self.side.claim_no)),
+        });
+        (id, self.history)
+    }
+}
+
+fn exit(code: i32, document: serde_json::Value) -> Told {
+    Told::Exit { code, document }
+}
+
+fn send(text: &str, key: Option<&str>, told: Told) -> Submit {
+    Submit { at: 0, kind: Kind::One { key: key.map(str::to_owned) }, texts: vec![text.to_owned()], told }
+}
+
+fn decide(operator: &str, verb: &'static str, row: (i64, Option<i64>), told: Told) -> Decide {
+    Decide { at: 0, operator: operator.to_owned(), verb, rows: vec![row], told }
+}
+
+/// A run in which everything is right: task 1 was recovered and ran again, 2 was held and decided on by two at once,
+/// 3 was canceled, and 4 and 5 came from a file of three lines whose answer was lost.
+fn right() -> Evidence {
+    let one = Tale::begin("one", Queued).claim().line(10, What::Start).event("recover", "host", Queued);
+    let mut one = one.claim().ran().success().end(1, "default");
+    // The first run goes on although it is worth nothing any more.
+    one.1.lines.push(Line { task: 1, claim_no: 1, pid: 1, at: 315, what: What::End });
+    let two = Tale::begin("two words", Submitted).event("approve", "op-1", Queued).claim().success();
+    let three =
+        Tale::begin("three", Queued).event("cancel", "op-3", Canceled).event("requeue", "op-4", Queued);
+    let four = Tale::begin("four", Queued).claim().success();
+    let five = Tale::begin("five", Queued).claim().success();
+    Evidence {
+        tasks: [
+            one,
+            two.end(2, "counting"),
+            three.event("cancel", "op-5", Canceled).end(3, "default"),
+            four.end(4, "counting"),
+            five.end(5, "counting"),
+        ]
+        .into(),
+        submits: vec![
+            send("one", Some("k"), exit(6, json!({}))),
+            send("one", Some("k"), exit(0, json!({"created": false, "task": {"id": 1}}))),
+            send("two words", None, exit(0, json!({"created": true, "task": {"id": 2}}))),
+            send("three", None, Told::Killed),
+            send("never", None, exit(5, json!({}))),
+            Submit {
+                at: 0,
+                kind: Kind::Lines,
+                texts: vec!["four".to_owned(), "five".to_owned()],
+                told: exit(6, json!({"submitted": 0})),
+            },
+        ],
+        decisions: vec![
+            decide(
+                "op-1",
+                "approve",
+                (2, Some(0)),
+                exit(0, json!({"outcome": "committed", "task": {"id": 2, "version": 1}})),
+            ),
+            decide(
+                "op-2",
+                "reject",
+                (2, Some(0)),
+                exit(3, json!({"outcome": "conflict", "task": {"id": 2, "status": "QUEUED", "version": 1}})),
+            ),
+            decide("op-3", "cancel", (3, None), Told::Killed),
+            decide("op-4", "requeue", (3, Some(1)), exit(6, json!({"outcome": "unknown"}))),
+            decide("op-5", "cancel", (3, Some(2)), exit(0, json!({"outcome": "committed"}))),
+            decide("op-6", "cancel", (99, Some(0)), exit(4, json!({"outcome": "not_found"}))),
+            decide("op-7", "cancel", (1, Some(0)), exit(5, json!({"error": {"kind": "unavailable"}}))),
+        ],
+        losses: vec![(100, 99)],
+        ends: vec![
+            End { name: "a".to_owned(), by: By::Kill, code: None },
+            End { name: "a".to_owned(), by: By::Drain, code: Some(1) },
+            End { name: "a".to_owned(), by: By::Itself, code: Some(5) },
+            End { name: "a".to_owned(), by: By::LastDrain, code: Some(0) },
+        ],
+        ..Evidence::default()
+    }
+}
+
+fn task(evidence: &mut Evidence, id: i64) -> &mut Task {
+    history(evidence, id).task.as_mut().expect("it is there")
+}
+
+fn history(evidence: &mut Evidence, id: i64) -> &mut History {
+    evidence.tasks.get_mut(&id).expect("it is there")
+}
+
+/// Lies, and then what the audit says.
+fn forged(lie: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
+    let mut evidence = right();
+    lie(&mut evidence);
+    audit(&evidence).broken.iter().map(|broken| broken.rule).collect()
+}
+
+#[track_caller]
+fn breaks(rule: &str, lie: impl FnOnce(&mut Evidence)) {
+    let found = forged(lie);
+    assert!(found.contains(&rule), "{rule} is not among {found:?}");
+}
+
+#[test]
+fn what_is_right_is_found_right() {
+    let findings = audit(&right());
+    assert_eq!(findings.broken, []);
+    let tallies = findings.tallies;
+    assert_eq!((tallies.tasks, tallies.claims, tallies.starts, tallies.recoveries), (5, 5, 2, 1));
+    assert_eq!((tallies.repeated, tallies.explained, tallies.overlapping), (1, 1, 1));
+    assert_eq!((tallies.acknowledged, tallies.lost, tallies.twice, tallies.races), (2, 0, 0, 1));
+    assert_eq!((tallies.unknown, tallies.unknown_resolved), (3, 1));
+}
+
+#[test]
+fn a_claim_that_ran_twice_or_unclaimed_is_found() {
+    breaks("I1", |evidence| {
+        let line = Line { task: 1, claim_no: 2, pid: 2, at: 311, what: What::Start };
+        history(evidence, 1).lines.push(line);
+    });
+    breaks("I1", |evidence| {
+        let line = Line { task: 1, claim_no: 3, pid: 2, at: 900, what: What::Start };
+        history(evidence, 1).lines.push(line);
+    });
+    breaks("I1", |evidence| history(evidence, 1).lines[0].at = 50);
+    breaks("I1", |evidence| task(evidence, 1).output = Some("1/1".to_owned()));
+}
+
+#[test]
+fn a_claim_that_is_no_claim_is_found() {
+    // RUNNING again under another claim, without ever having been given back.
+    let twice = Tale::begin("five", Queued).claim().claim().success();
+    breaks("I1", move |evidence| drop(evidence.tasks.insert(5, twice.end(5, "counting").1)));
+    breaks("I4", |evidence| history(evidence, 5).steps[1].owner = Some(("working".to_owned(), 98)));
+    breaks("I4", |evidence| history(evidence, 5).steps[1].owner = None);
+}
+
+#[test]
+fn a_final_state_that_changed_is_found() {
+    let again =
+        Tale::begin("five", Queued).claim().success().event("requeue", "op-5", Queued).claim().success();
+    breaks("I2", move |evidence| drop(evidence.tasks.insert(5, again.end(5, "counting").1)));
+}
+
+#[test]
+fn counts_that_are_wrong_or_of_another_state_are_found() {
+    breaks("I3", |evidence| task(evidence, 2).counts = [1, 9, 9]);
+    breaks("I3", |evidence| task(evidence, 3).counts = [1, 5, 5]);
+}
+
+#[test]
+fn a_run_that_begins_too_early_is_found() {
+    breaks("I4", |evidence| {
+        // Before the recovery of the claim before.
+        let lines = &mut history(evidence, 1).lines;
+        lines.iter_mut().filter(|line| line.claim_no == 2).for_each(|line| line.at -= 180);
+    });
+    breaks("I4", |evidence| {
+        history(evidence, 1).lines.retain(|line| line.what != What::End || line.claim_no == 1);
+    });
+    breaks("I4", |evidence| {
+        // Its own worker committed what had not ended yet.
+        let lines = &mut history(evidence, 1).lines;
+        let end = lines.iter_mut().find(|line| line.claim_no == 2 && line.what == What::End);
+        end.expect("it ended").at = 450;
+    });
+}
+
+#[test]
+fn a_recovery_from_the_living_is_found() {
+    breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("working".to_owned(), 150)));
+    breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("lost".to_owned(), 250)));
+    breaks("I4", |evidence| evidence.losses.push((100, 101)));
+    breaks("I4", |evidence| evidence.rises.push("one was lost and became working".to_owned()));
+}
+
+#[test]
+fn a_submit_that_is_lost_twice_or_unasked_is_found() {
+    breaks("I5", |evidence| drop(evidence.tasks.remove(&2)));
+    breaks("I5", |evidence| history(evidence, 2).task = None);
+    breaks("I5", |evidence| task(evidence, 2).text = "one".to_owned());
+    breaks("I5", |evidence| task(evidence, 2).text = "never".to_owned());
+    breaks("I5", |evidence| task(evidence, 2).text = "nobody's".to_owned());
+    breaks("I5", |evidence| drop(evidence.tasks.remove(&5)));
+    breaks("I5", |evidence| {
+        evidence.submits[5].told = exit(0, json!({"submitted": 2}));
+        evidence.tasks.remove(&4);
+        evidence.tasks.remove(&5);
+    });
+    breaks("I5", |evidence| evidence.submits[5].told = exit(5, json!({"submitted": 0})));
+}
+
+#[test]
+fn what_has_no_end_is_found() {
+    let waits = Tale::begin("five", Queued);
+    breaks("I6", move |evidence| drop(evidence.tasks.insert(5, waits.end(5, "counting").1)));
+    breaks("I6", |evidence| evidence.ends[3].code = Some(1));
+    breaks("I6", |evidence| evidence.ends[0].code = Some(101));
+    breaks("I6", |evidence| evidence.ends[2].code = Some(1));
+    breaks("I6", |evidence| evidence.open_instances.push("host:1 is working".to_owned()));
+    breaks("I12", |evidence| evidence.sessions = 1);
+}
+
+#[test]
+fn two_decisions_on_one_version_are_found() {
+    breaks("I7", |evidence| {
+        let mut event = history(evidence, 2).events[0].clone();
+        (event.actor, event.act) = ("op-2".to_owned(), "reject".to_owned());
+        history(evidence, 2).events.push(event);
+    });
+    breaks("I7", |evidence| evidence.decisions[0].rows[0].1 = Some(7));
+    breaks("I7", |evidence| {
+        // Nobody was first.
+        let row = json!({"id": 2, "status": "SUBMITTED", "version": 0});
+        evidence.decisions[1].told = exit(3, json!({"outcome": "conflict", "task": row}));
+    });
+}
+
+#[test]
+fn a_version_that_does_not_add_up_is_found() {
+    breaks("I8", |evidence| task(evidence, 2).version += 1);
+    breaks("I8", |evidence| drop(history(evidence, 3).events.remove(1)));
+    breaks("I8", |evidence| drop(history(evidence, 2).steps.remove(1)));
+    breaks("I8", |evidence| history(evidence, 2).steps.clear());
+    breaks("I8", |evidence| history(evidence, 3).events[0].before = 5);
+    breaks("I8", |evidence| {
+        let step = history(evidence, 5).steps[1].clone();
+        history(evidence, 5).steps.push(Step { new: None, ..step });
+    });
+}
+
+#[test]
+fn a_decision_applied_twice_is_found() {
+    breaks("I9", |evidence| history(evidence, 3).events[2].actor = "op-3".to_owned());
+}
+
+#[test]
+fn words_that_the_database_does_not_hold_are_found() {
+    let document = || json!({"outcome": "committed"});
+    breaks("I10", |evidence| evidence.decisions[1].told = exit(0, document()));
+    breaks("I10", |evidence| evidence.decisions[0].told = exit(5, json!({"outcome": "unavailable"})));
+    breaks("I10", |evidence| evidence.decisions[0].told = exit(3, document()));
+    breaks("I10", |evidence| evidence.decisions[5].rows[0].0 = 3);
+    breaks("I10", |evidence| evidence.decisions[0].operator = "op-0".to_owned());
+    breaks("I10", |evidence| evidence.decisions[2].told = Told::Hung);
+    breaks("I10", |evidence| evidence.submits[3].told = exit(1, json!({})));
+    breaks("I10", |evidence| evidence.submits[2].told = exit(0, json!({"task": {"id": 1}})));
+    breaks("I10", |evidence| {
+        evidence.submits[0].told = exit(0, json!({"created": true, "task": {"id": 1}}));
+        evidence.submits[1].told = evidence.submits[0].told.clone();
+    });
+    breaks("I10", |evidence| history(evidence, 3).events[0].to = State::Failed);
+    breaks("I10", |evidence| history(evidence, 3).events[0].act = "reject".to_owned());
+}
+
+#[test]
+fn a_decision_in_part_is_found() {
+    breaks("I10", |evidence| evidence.decisions[3].rows.push((4, Some(0))));
+}
+
+#[test]
+fn the_evidence_of_a_task_is_told_whole() {
+    let told = tell(&right(), 1);
+    for part in ["Task {", "recover", "claim_no: 2", "what: Start", "created"] {
+        assert!(told.contains(part), "{part} is not in:\n{told}");
+    }
+}

@@ -1,0 +1,240 @@
+//! What must hold, named after section 4 of the contract where it is said there.
+
+use taskdeck::domain::{DecisionKind, Status};
+
+use crate::act::Act;
+use crate::protocol::{State, TASKS, Task};
+use crate::world::{Life, Stage, Told, World};
+
+/// Something that must hold in every state, or over every step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Property {
+    /// For one (task, claim number) at most one claimer wins.
+    I1OneWinner,
+    /// A final state never changes, but by an operator's requeue.
+    I2FinalStays,
+    /// Counts are there in SUCCEEDED and nowhere else.
+    I3CountsOnlyInSuccess,
+    /// Two runs of one task never both have a valid lease, and no claim is made of a task that is RUNNING.
+    I4OneValidRun,
+    /// A submit that was answered is in the table, and never twice.
+    I5OneRowPerSubmit,
+    /// From every state, once nothing more befalls, every task can still come to its end.
+    I6NoLostTask,
+    /// Of two decisions made on the same version of a row, at most one takes effect.
+    I7OneDecisionPerVersion,
+    /// The version rises by one at each change, and at nothing else.
+    I8VersionCounts,
+    /// No operation takes effect twice, however often it is sent.
+    I9OperationOnce,
+    /// Whoever was told that nothing was changed is right for ever, and likewise of success.
+    I10ToldTheTruth,
+    /// The result that is committed is the current claim's.
+    ResultOfTheClaim,
+    /// A requested cancel ends as CANCELED.
+    CancelKept,
+    /// A lease that lasts is not taken away.
+    LeaseKept,
+    /// What was declared lost or has ended does not live again.
+    DeadStaysDead,
+    /// An instance that ends in good order holds nothing.
+    EndsEmpty,
+}
+
+/// What a step or the state after it breaks.
+pub(crate) fn broken(before: &World, act: Act, after: &World) -> Option<Property> {
+    (0..TASKS)
+        .find_map(|task| {
+            let (was, is) = (before.tables.tasks[task], after.tables.tasks[task]);
+            of_step(act, was, is, before.claims[task])
+        })
+        .or_else(|| of_instances(before, act, after))
+        .or_else(|| of_state(after))
+}
+
+fn of_step(act: Act, was: Option<Task>, is: Option<Task>, claims: u8) -> Option<Property> {
+    let (was, is) = (was?, is?);
+    if was == is {
+        return None;
+    }
+    // That time passes is no change of the row: `scheduled_at` stays what it was.
+    let changed = Task { due: is.due, ..was } != is;
+    let claimed = is.attempt > was.attempt;
+    let requeued = was.status.is_final() && is.status == Status::Queued && was.status != Status::Succeeded;
+    let by_operator = matches!(act, Act::IsAnswered { .. } | Act::ArrivesLate { .. }) && is.attempt == 0;
+    if claimed && was.status == Status::Running {
+        return Some(Property::I4OneValidRun);
+    }
+    if claimed && claims > 0 && is.claim_no == was.claim_no {
+        return Some(Property::I1OneWinner);
+    }
+    if was.status.is_final() && changed && !(requeued && by_operator) {
+        return Some(Property::I2FinalStays);
+    }
+    if changed && is.version != was.version + 1 {
+        return Some(Property::I8VersionCounts);
+    }
+    let succeeded = is.status == Status::Succeeded && was.status != Status::Succeeded;
+    if succeeded && (was.status != Status::Running || is.result != is.claim_no + 1) {
+        return Some(Property::ResultOfTheClaim);
+    }
+    if was.cancel_requested && !is.cancel_requested && is.status != Status::Canceled {
+        return Some(Property::CancelKept);
+    }
+    None
+}
+
+fn of_instances(before: &World, act: Act, after: &World) -> Option<Property> {
+    for (id, (was, is)) in (0..).zip(before.tables.instances.iter().zip(&after.tables.instances)) {
+        let (Some(was), Some(is)) = (was, is) else { continue };
+        if is.state == State::Lost && was.state != State::Lost && was.lease {
+            return Some(Property::LeaseKept);
+        }
+        if !was.state.is_alive() && is.state.is_alive() {
+            return Some(Property::DeadStaysDead);
+        }
+        let holds = |row: &Task| row.status == Status::Running && row.owner == Some(id);
+        let ended = is.state == State::Stopped && was.state != State::Stopped;
+        if matches!(act, Act::Ends { .. }) && ended && after.tables.tasks.iter().flatten().any(holds) {
+            return Some(Property::EndsEmpty);
+        }
+    }
+    None
+}
+
+fn of_state(world: &World) -> Option<Property> {
+    for (task, row) in world.tables.tasks.iter().enumerate() {
+        if row.is_some_and(|row| (row.result != 0) != (row.status == Status::Succeeded)) {
+            return Some(Property::I3CountsOnlyInSuccess);
+        }
+        if valid_runs(world, task) > 1 {
+            return Some(Property::I4OneValidRun);
+        }
+    }
+    let rows = world.tables.tasks.iter().flatten().count();
+    if world.budget.submits > 0 && (rows > 1 || world.told_submitted && rows == 0) {
+        return Some(Property::I5OneRowPerSubmit);
+    }
+    let decisions = || world.decisions.iter().flatten();
+    if decisions().any(|it| it.applied > 1) {
+        return Some(Property::I9OperationOnce);
+    }
+    let lied = |told: Told, applied: u8| match told {
+        Told::Nothing => false,
+        Told::Committed => applied == 0,
+        Told::Conflict => applied > 0,
+    };
+    if decisions().any(|it| lied(it.told, it.applied)) {
+        return Some(Property::I10ToldTheTruth);
+    }
+    let same = |task, version| {
+        decisions().filter(|it| (it.task, it.version) == (task, version) && it.applied > 0).count()
+    };
+    decisions().any(|it| same(it.task, it.version) > 1).then_some(Property::I7OneDecisionPerVersion)
+}
+
+fn valid_runs(world: &World, task: usize) -> usize {
+    let valid = |instance: u8| world.tables.instances[usize::from(instance)].is_some_and(|row| row.lease);
+    world
+        .processes
+        .iter()
+        .filter(|it| matches!(it.ledger[task], Stage::Running(_)) && it.lives() && valid(it.instance))
+        .count()
+}
+
+/// Whether every task has come to its end, or waits for an operator.
+pub(crate) fn all_ended(world: &World) -> bool {
+    world.tables.tasks.iter().flatten().all(|row| row.status.is_final() || row.status == Status::Submitted)
+}
+
+/// Something that must happen somewhere, or the space proves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Sight {
+    LateStatementApplied,
+    LateStatementRefused,
+    LateFinishRefused,
+    LateClaimWon,
+    Recovered,
+    RecoveredIntoCanceled,
+    RecoveredAnInstanceThatEnded,
+    SlowRecoveryRefused,
+    SucceededAfterRecovery,
+    LeaseLearnedToBeLost,
+    ClaimLost,
+    Succeeded,
+    Failed,
+    Canceled,
+    FinishedIntoCanceled,
+    Requeued,
+    DecisionInConflict,
+    DecisionResolved,
+    AdoptedAfterLostAnswer,
+    Released,
+    Ended,
+}
+
+/// What a step shows.
+pub(crate) fn sights(before: &World, act: Act, after: &World, mut see: impl FnMut(Sight)) {
+    let rows = before.tables.tasks != after.tables.tasks;
+    match act {
+        Act::ArrivesLate { place, .. } => {
+            let what = before.late[usize::from(place)];
+            see(if rows { Sight::LateStatementApplied } else { Sight::LateStatementRefused });
+            match what {
+                Some(crate::world::Late::Finish { .. }) if !rows => see(Sight::LateFinishRefused),
+                Some(crate::world::Late::Claim { .. } | crate::world::Late::ClaimOf { .. }) if rows => {
+                    see(Sight::LateClaimWon);
+                }
+                _ => {}
+            }
+        }
+        Act::EndsClaim { .. } if !rows => see(Sight::ClaimLost),
+        Act::EndsRecovery if !rows => see(Sight::SlowRecoveryRefused),
+        Act::Recovers { task } => {
+            see(Sight::Recovered);
+            let task = usize::from(task);
+            if after.tables.tasks[task].is_some_and(|row| row.status == Status::Canceled) {
+                see(Sight::RecoveredIntoCanceled);
+            }
+            let owner = before.tables.tasks[task].and_then(|row| row.owner);
+            let state = owner.and_then(|id| before.tables.instances[usize::from(id)]).map(|row| row.state);
+            if state == Some(State::Stopped) {
+                see(Sight::RecoveredAnInstanceThatEnded);
+            }
+        }
+        Act::Beats { process } if !after.processes[usize::from(process)].lives() => {
+            see(Sight::LeaseLearnedToBeLost);
+        }
+        Act::Asks { process } => {
+            let ledger = |world: &World| world.processes[usize::from(process)].ledger;
+            if ledger(before) != ledger(after) {
+                see(Sight::AdoptedAfterLostAnswer);
+            }
+        }
+        Act::Releases { .. } if rows => see(Sight::Released),
+        Act::Ends { process } if after.processes[usize::from(process)].life == Life::Ended => {
+            see(Sight::Ended);
+        }
+        Act::Finishes { task, .. } => match after.tables.tasks[usize::from(task)].map(|row| row.status) {
+            Some(Status::Succeeded) if rows => see(Sight::Succeeded),
+            Some(Status::Failed) => see(Sight::Failed),
+            Some(Status::Canceled) if rows => see(Sight::FinishedIntoCanceled),
+            _ => {}
+        },
+        Act::IsAnswered { operation } => {
+            let decided = after.decisions[usize::from(operation)];
+            match decided.map(|it| it.told) {
+                Some(Told::Conflict) => see(Sight::DecisionInConflict),
+                Some(Told::Committed) if !rows => see(Sight::DecisionResolved),
+                _ => {}
+            }
+            if rows && decided.is_some_and(|it| it.kind == DecisionKind::Requeue) {
+                see(Sight::Requeued);
+            }
+            if rows && decided.is_some_and(|it| it.kind == DecisionKind::Cancel) {
+                see(Sight::Canceled);
+            }
+        }
+        _ => {}
+    }
+}

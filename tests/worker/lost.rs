@@ -1,0 +1,170 @@
+//! A worker whose answers are lost, each kind of write once: nothing is run twice, nothing is left.
+
+use std::time::Duration;
+
+use taskdeck::db::{Db, Limits};
+use taskdeck::domain::{NewTask, Status};
+use taskdeck::worker::{Config, Shutdown, SignOff, WorkerEvent};
+
+use crate::proxy::{Cut, Proxy};
+use crate::rig::{
+    Running, Script, cancel, config, moves, reaches, submit, submit_as, submit_many, task, two_beats,
+};
+use crate::support::{PATIENCE, Server, TestDb, database, open, shared_server, until};
+
+/// The same database through a proxy.
+async fn through_a_proxy(test: &TestDb) -> (Proxy, Db) {
+    let server = shared_server();
+    let proxy = Proxy::start(server.port()).await;
+    let url = test.url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let limits = Limits { statement: Duration::from_millis(500), ..Limits::default() };
+    let db = open(&format!("{url}?sslmode=disable"), limits).await;
+    (proxy, db)
+}
+
+/// A task that an instance held that is gone; returns its id.
+async fn left_behind(test: &TestDb) -> taskdeck::domain::TaskId {
+    let id = submit(&test.db, "left behind").await;
+    test.psql(&format!(
+        "UPDATE taskdeck.tasks SET status = 'RUNNING', claim_no = 1, attempt = 1, version = 1, \
+         claimed_by = gen_random_uuid() WHERE id = {id}"
+    ));
+    id
+}
+
+async fn every_write_once(cut: Cut) {
+    let test = database().await;
+    let (proxy, db) = through_a_proxy(&test).await;
+    let script = Script::new();
+    let mut expected = 0;
+    let mut lose = |marker| {
+        expected += 1;
+        proxy.cut(cut, marker);
+        expected
+    };
+
+    let behind = left_behind(&test).await;
+    lose("(id, host, pid");
+    lose("'recover', 'RUNNING'");
+    let one = Config { workers: 1, lease: Duration::from_mins(1), ..config() };
+    let mut worker = Running::start(&db, one, script.clone());
+    worker.began().await;
+    reaches(&test.db, behind, Status::Succeeded).await;
+    assert_eq!(moves(&test.db, behind).await, ["recover"]);
+
+    lose("unnest($2::text[]) AS n(name)");
+    lose("AS f(id, claim_no, words");
+    let counted = submit(&test.db, "two words").await;
+    assert_eq!(reaches(&test.db, counted, Status::Succeeded).await.version, 2);
+
+    lose("THEN 'stop' WHEN 'QUEUED'");
+    let failing = submit_as(&test.db, "fail", NewTask { max_attempts: 1, ..NewTask::default() }).await;
+    reaches(&test.db, failing, Status::Failed).await;
+    assert_eq!(moves(&test.db, failing).await, ["fail"]);
+
+    lose("THEN 'stop' WHEN 'QUEUED'");
+    let stopped = submit(&test.db, "held").await;
+    script.runs_now(stopped).await;
+    cancel(&test.db, stopped).await;
+    reaches(&test.db, stopped, Status::Canceled).await;
+    assert_eq!(moves(&test.db, stopped).await, ["request-cancel", "stop"]);
+
+    let beats = lose("SET heartbeat_at");
+    until("a heartbeat whose answer is lost", || async { (proxy.cuts() == beats).then_some(()) }).await;
+    two_beats(&db).await;
+
+    // Claimed ahead of fast tasks, and given back when the drain begins.
+    let fast = submit_many(&test.db, 20).await;
+    let deaf = submit(&test.db, "deaf").await;
+    submit_many(&test.db, 5).await;
+    script.runs_now(deaf).await;
+    let mut local = worker.handle.local();
+    let buffered = local.wait_for(|local| local.buffered > 0);
+    tokio::time::timeout(PATIENCE, buffered).await.expect("claims ahead of fast tasks").expect("it lives");
+    lose("THEN 'stop' ELSE 'release'");
+    let all = lose("SET state = 'stopped'");
+    worker.handle.shutdown(Shutdown::Drain);
+    until("given back", || async {
+        let back = test.psql("SELECT count(*) FROM taskdeck.events WHERE move = 'release'");
+        (back != "0").then_some(())
+    })
+    .await;
+    script.open();
+    let ended = tokio::time::timeout(PATIENCE, worker.handle.ended()).await.expect("it ends in time");
+    assert_eq!((ended.left, ended.sign_off), (Vec::new(), SignOff::Confirmed));
+    assert_eq!(proxy.cuts(), all, "{cut:?}: each was lost once");
+    reaches(&test.db, deaf, Status::Succeeded).await;
+    for id in fast {
+        assert_eq!(task(&test.db, id).await.claim_no, 1);
+    }
+    let back = test.psql(
+        "SELECT count(*) > 0, bool_and(t.version = 2 * e.releases AND t.claim_no = e.releases AND t.attempt = 0) \
+         FROM taskdeck.tasks t, LATERAL (SELECT count(*) AS releases FROM taskdeck.events v \
+           WHERE v.task_id = t.id AND v.move = 'release') e \
+         WHERE t.status = 'QUEUED' AND t.version > 0",
+    );
+    assert_eq!(back, "t|t", "each claim was given back once");
+    assert_eq!(test.psql("SELECT count(*), min(state) FROM taskdeck.instances"), "1|stopped");
+    once_each(&script);
+}
+
+fn once_each(script: &Script) {
+    let mut runs = script.runs();
+    runs.sort_unstable();
+    runs.dedup();
+    assert_eq!(runs.len(), script.runs().len(), "no claim was run twice");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_request_once_never_arrives() {
+    every_write_once(Cut::Before).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_answer_once_is_cut_off() {
+    every_write_once(Cut::After).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_answer_once_is_held_back() {
+    every_write_once(Cut::Stall).await;
+}
+
+/// Commits wait for a replica that never answers, and the sessions that wait are ended: each commit has taken effect.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_that_end_in_their_commit_repeat_nothing() {
+    let server = Server::start();
+    server.psql("postgres", "CREATE DATABASE work").expect("create");
+    server.psql("postgres", "ALTER DATABASE work SET synchronous_commit = on").expect("alter");
+    let hasty = format!("{}?options=-c%20synchronous_commit%3Dlocal", server.url("work"));
+    let direct = open(&hasty, Limits::default()).await;
+    direct.migrate().await.expect("migrate");
+    let outside = |sql: &str| crate::support::psql(&hasty, sql).expect("asked");
+    let db = open(&server.url("work"), Limits::default()).await;
+    let script = Script::new();
+    let quick = Config { batch: 10, lease: Duration::from_mins(2), ..config() };
+    let mut worker = Running::start(&db, quick, script.clone());
+    let instance = worker.began().await;
+    outside("ALTER SYSTEM SET synchronous_standby_names = 'nosuch'");
+    outside("SELECT pg_reload_conf()");
+    let ids = submit_many(&direct, 100).await;
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+               WHERE wait_event = 'SyncRep' AND starts_with(application_name, 'taskdeck test workers')";
+    for _ in 0..40 {
+        until("a session that waits in its commit", || async { (outside(end) != "0").then_some(()) }).await;
+    }
+    outside("ALTER SYSTEM RESET synchronous_standby_names");
+    outside("SELECT pg_reload_conf()");
+    for id in &ids {
+        let done = reaches(&direct, *id, Status::Succeeded).await;
+        assert_eq!((done.claim_no, done.version, done.claimed_by), (1, 2, Some(instance)));
+    }
+    assert_eq!(script.runs().len(), ids.len());
+    once_each(&script);
+    worker
+        .event("what was won is taken over", |event| {
+            matches!(event, WorkerEvent::Adopted { .. }).then_some(())
+        })
+        .await;
+    assert_eq!(worker.drain().await, []);
+}
