@@ -24,6 +24,7 @@ mod clocks;
 mod files;
 mod frozen;
 mod hearing;
+mod killed;
 mod reluctant;
 mod signalled;
 mod slow;

@@ -2,6 +2,7 @@
 //! and whatever stays RUNNING is told and finished by the next process.
 
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 use crate::desk::{Desk, wait_until};
 use crate::proxy::{Cut, Proxy};
@@ -9,7 +10,7 @@ use crate::support::{Server, empty_database, shared_server};
 use crate::worker::{End, Headless};
 
 /// A text that only the statement of a claim holds.
-const CLAIM: &str = "AS q(name)";
+const CLAIM: &str = "AS n(name)";
 /// A text that only the statement of successes holds.
 const FINISH: &str = "AS f(id, claim_no, words";
 /// A text that only the statement that ends an instance holds.
@@ -135,26 +136,46 @@ fn leaving_during_a_finish_does_not_say_that_the_task_stays_running() {
     assert_eq!(behind.desk.row(id), "SUCCEEDED|f|2");
 }
 
-/// A worker on a server of its own with one task that takes `delay`, drained by SIGTERM.
-fn draining(delay: &str, lease: &str) -> (Server, Desk, Headless, i64) {
-    let server = Server::start();
-    server.psql("postgres", "CREATE DATABASE work").expect("create");
-    let desk = Desk::open(&server.url("work"));
-    let flags = ["--workers", "1", "--lease", lease, "--work-delay", delay];
-    let worker = Headless::start(&desk.url(), &flags, &[]);
-    let id = desk.submit(&["takes its time"]);
-    desk.wait_row(id, |row| row.starts_with("RUNNING"));
-    worker.process().signal(Signal::TERM);
-    worker.wait_log("draining", 1);
-    (server, desk, worker, id)
+/// A worker on a server of its own that drains; its one task runs until [`Draining::go`].
+struct Draining {
+    server: Server,
+    desk: Desk,
+    worker: Headless,
+    id: i64,
+    folder: TempDir,
+}
+
+impl Draining {
+    fn start(lease: &str) -> Self {
+        let server = Server::start();
+        server.psql("postgres", "CREATE DATABASE work").expect("create");
+        let desk = Desk::open(&server.url("work"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let go = folder.path().join("go").display().to_string();
+        let command = r#"sh -c 'while ! [ -e "$GO" ]; do sleep 0.05; done'"#;
+        let flags = ["--workers", "1", "--lease", lease, "--grace", "10m", "--exec", command];
+        let worker = Headless::start(&desk.url(), &flags, &[("GO", &go)]);
+        let id = desk.submit(&["takes its time"]);
+        desk.wait_row(id, |row| row.starts_with("RUNNING"));
+        worker.process().signal(Signal::TERM);
+        worker.wait_log("draining", 1);
+        Self { server, desk, worker, id, folder }
+    }
+
+    /// Lets the task come to its end.
+    fn go(&self) {
+        std::fs::write(self.folder.path().join("go"), "").expect("let it go");
+    }
 }
 
 #[test]
 fn a_database_that_stops_in_the_middle_of_a_drain_and_comes_back_costs_nothing() {
-    let (mut server, desk, worker, id) = draining("2s", "1m");
-    server.stop();
+    let mut draining = Draining::start("5m");
+    draining.server.stop();
+    draining.go();
     // Its result is there and cannot be told.
-    worker.wait_log("part=\"finishes\"", 1);
+    draining.worker.wait_log("part=\"finishes\"", 1);
+    let Draining { mut server, desk, worker, id, .. } = draining;
     server.start_again();
     let end = worker.end();
     assert_eq!(end.code, Some(0), "{}", end.log);
@@ -165,8 +186,10 @@ fn a_database_that_stops_in_the_middle_of_a_drain_and_comes_back_costs_nothing()
 
 #[test]
 fn a_database_that_does_not_come_back_in_a_drain_leaves_what_is_told() {
-    let (mut server, desk, worker, id) = draining("1s", "3s");
-    server.stop();
+    let mut draining = Draining::start("3s");
+    draining.server.stop();
+    draining.go();
+    let Draining { mut server, desk, worker, id, .. } = draining;
     let end = worker.end();
     assert_eq!(end.code, Some(1), "{}", end.log);
     assert!(last(&end).contains(&format!("tasks={id}")), "{}", end.log);

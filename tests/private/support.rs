@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use taskdeck::db::private::{Kept, Left, Options, Origin, PrivateServer, destroy};
@@ -68,7 +69,7 @@ pub(crate) fn options(folder: &Path) -> Options {
 pub(crate) struct Helper {
     child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    lines: Receiver<String>,
 }
 
 impl Helper {
@@ -104,7 +105,14 @@ impl Helper {
             .expect("a helper process");
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
-        Self { child, stdin, stdout }
+        let (tell, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // A helper that nobody listens to any more may still speak.
+                let _ = tell.send(line);
+            }
+        });
+        Self { child, stdin, lines }
     }
 
     /// A process that already uses the server.
@@ -125,9 +133,10 @@ impl Helper {
     }
 
     fn answer(&mut self, prefix: &str) -> String {
+        let until = Instant::now() + Duration::from_mins(1);
         loop {
-            let mut line = String::new();
-            assert_ne!(self.stdout.read_line(&mut line).expect("its output"), 0, "the helper ended early");
+            let line = self.lines.recv_timeout(until.saturating_duration_since(Instant::now()));
+            let line = line.unwrap_or_else(|error| panic!("the helper does not say {prefix}: {error}"));
             // The test harness writes the test's name in front of the first line.
             if let Some(at) = line.find(prefix) {
                 return line[at + prefix.len()..].trim().to_owned();
