@@ -300,6 +300,7 @@ fn did(verdict: &Verdict) -> Did {
     match verdict {
         Verdict::Committed { task, .. } => Did::Committed(task.status, small(task.version)),
         Verdict::Conflict { task, .. } => Did::Conflict(task.status, small(task.version)),
+        Verdict::Refused { .. } => panic!("no walk asks for four eyes"),
         Verdict::Held { task } => Did::Held(task.status, small(task.version)),
         Verdict::NotFound => Did::NotFound,
     }
