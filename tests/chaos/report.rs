@@ -37,6 +37,7 @@ impl Report<'_> {
             twice,
             unknown,
             unknown_resolved,
+            unknown_said,
             found_out,
             decisions,
             submits,
@@ -59,6 +60,9 @@ impl Report<'_> {
                 "{found_out} found out by the call, {unknown} left unknown by it, of which {unknown_resolved} by sending the same key again"
             ),
         );
+        for (said, count) in unknown_said {
+            line("left unknown", &format!("{count} × {said}"));
+        }
         line("acknowledged", &format!("{acknowledged} tasks, lost {lost}, twice {twice}"));
         for (kind, count) in self.stage.counts() {
             line("fault", &format!("{count} × {kind}"));

@@ -56,6 +56,8 @@ pub(crate) struct Tallies {
     /// Calls that ended without knowing, and of those the ones that a later send of the same key cleared up.
     pub(crate) unknown: usize,
     pub(crate) unknown_resolved: usize,
+    /// What those calls said.
+    pub(crate) unknown_said: BTreeMap<String, usize>,
     /// Calls that lost an answer and found out by themselves.
     pub(crate) found_out: usize,
     pub(crate) decisions: BTreeMap<String, usize>,
