@@ -41,7 +41,7 @@ impl Behind {
     }
 
     fn start(&self, flags: &[&str]) -> Headless {
-        let flags = [&["--workers", "1", "--lease", "3s"], flags].concat();
+        let flags = [&["--workers", "1"], flags].concat();
         Headless::begin(&[("TASKDECK_DATABASE_URL", &self.through)], &flags, &[])
     }
 }
@@ -89,7 +89,7 @@ fn leaving_during_a_claim_says_that_its_tasks_stay() {
     let id = behind.desk.submit(&["waits"]);
     behind.proxy.cut(Cut::Stall, CLAIM);
     // A statement that is waited for longer than three signals take.
-    let worker = behind.start(&["--statement-timeout", "10m"]);
+    let worker = behind.start(&["--statement-timeout", "10m", "--lease", "3s"]);
     behind.desk.wait_row(id, |row| row.starts_with("RUNNING"));
     for told in ["draining", "canceling", "leaving"] {
         worker.process().signal(Signal::TERM);
@@ -123,7 +123,7 @@ fn leaving_during_a_finish_does_not_say_that_the_task_stays_running() {
     let behind = Behind::new();
     let id = behind.desk.submit(&["ends"]);
     behind.proxy.cut(Cut::Stall, FINISH);
-    let worker = behind.start(&["--statement-timeout", "10m"]);
+    let worker = behind.start(&["--statement-timeout", "10m", "--lease", "3s"]);
     behind.desk.wait_row(id, |row| row == "SUCCEEDED|f|2");
     for told in ["draining", "canceling", "leaving"] {
         worker.process().signal(Signal::TERM);
