@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 
-.PHONY: run test check format clippy docs postgres test-packages deny picture
+.PHONY: run test chaos check format clippy docs postgres test-packages deny picture
 
 run: postgres
 	@echo "taskdeck: building (some minutes the first time), then opening the console; q ends it"
@@ -12,6 +12,13 @@ run: postgres
 
 test: postgres test-packages
 	$(CARGO) test
+
+# The chaos test of `make test`, long, with its report on the screen: `make chaos SECONDS=600 SEED=7`.
+SECONDS ?= 600
+SEED ?= $(shell date +%s)
+
+chaos: postgres
+	TASKDECK_CHAOS_SECONDS=$(SECONDS) TASKDECK_CHAOS_SEED=$(SEED) $(CARGO) test --test chaos nothing_is_lost -- --nocapture
 
 check: format clippy docs test
 

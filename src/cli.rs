@@ -11,6 +11,7 @@ mod changed;
 mod config_command;
 mod decide;
 mod doctor;
+mod events;
 mod exit;
 mod instances;
 mod json;
@@ -32,8 +33,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs, StopArgs,
-    SubmitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
+    StopArgs, SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -115,6 +115,7 @@ pub async fn run(start: Start) -> color_eyre::Result<End> {
         operator: performer_session.operator.clone(),
         tenant,
         max_input_bytes: performer_session.max_input_bytes,
+        approval: performer_session.approval,
         session: Uuid::now_v7(),
         samples: start.samples,
         writes: Writes::default(),

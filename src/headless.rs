@@ -9,7 +9,7 @@ use crate::db::Db;
 use crate::domain::observed::LocalWorkers;
 use crate::domain::{InstanceState, TaskId, figure};
 use crate::signals::{Signals, name};
-use crate::worker::{Config, Ended, Events, Shutdown, SignOff, Worker, WorkerEvent, WorkerHandle};
+use crate::worker::{Config, Ended, Events, LastClaim, Shutdown, SignOff, Worker, WorkerEvent, WorkerHandle};
 
 /// How many events may wait to be logged.
 const EVENTS: usize = 4096;
@@ -24,9 +24,10 @@ pub enum Exit {
     Clean,
     /// What this process knew of was finished or given back, but the database did not confirm its end.
     Unconfirmed,
-    /// These tasks stay RUNNING until the lease of this process passes.
+    /// Tasks stay RUNNING until the lease of this process passes.
     Left {
-        /// Which.
+        /// Which, as far as is known: a claim whose answer had not come may have won others, and one whose end was sent
+        /// without an answer may have ended.
         tasks: Vec<TaskId>,
     },
 }
@@ -111,22 +112,49 @@ fn drain(told: &mut mpsc::Receiver<WorkerEvent>) {
 }
 
 fn conclude(ended: Ended) -> Exit {
-    if ended.left.is_empty() {
-        if ended.sign_off == SignOff::Unconfirmed {
-            tracing::error!(
-                "ended: what this process knew of was finished or given back, but the database did not confirm its \
-                 end; should anything be left, others recover it once the lease has passed"
-            );
-            return Exit::Unconfirmed;
-        }
-        tracing::info!("ended: nothing was left");
-        return Exit::Clean;
+    let tasks = |ids: &[TaskId]| (!ids.is_empty()).then(|| tracing::field::display(list(ids.iter())));
+    if let Some(left) = left_behind(&ended) {
+        let (tasks, may_have_ended) = (tasks(&ended.left), tasks(&ended.unanswered));
+        tracing::error!(tasks, may_have_ended, "ended: {left}");
+        return Exit::Left { tasks: [ended.left, ended.unanswered].concat() };
     }
-    tracing::error!(
-        tasks = %list(ended.left.iter()),
-        "ended: these tasks stay RUNNING until this process's lease passes, then others recover them"
-    );
-    Exit::Left { tasks: ended.left }
+    if ended.sign_off == SignOff::Unconfirmed {
+        tracing::error!(
+            "ended: what this process knew of was finished or given back, but the database did not confirm its end; \
+             should anything be left, others recover it once the lease has passed"
+        );
+        return Exit::Unconfirmed;
+    }
+    tracing::info!("ended: nothing was left");
+    Exit::Clean
+}
+
+/// What stays behind, in words; nothing where nothing does.
+fn left_behind(ended: &Ended) -> Option<String> {
+    let mut said = Vec::new();
+    if !ended.left.is_empty() {
+        said.push("these tasks stay RUNNING until this process's lease passes, then others recover them");
+    }
+    if !ended.unanswered.is_empty() {
+        said.push(
+            "no answer told whether the end of some has arrived; those that have not ended are recovered",
+        );
+    }
+    if ended.last_claim == LastClaim::Unheard {
+        said.push("so is whatever was won by a claim whose answer had not come");
+    }
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// How much longer a service manager is to wait for readiness each time that it is told what is waited for.
+const WAITS_FOR: Duration = Duration::from_secs(30);
+
+/// Tells the service manager that this process waits for its database, and why.
+pub fn waits(reason: &str) {
+    // Of several lines only the first would be the state's.
+    let line = format!("waiting for the database: {}", reason.replace('\n', " "));
+    let longer = u32::try_from(WAITS_FOR.as_micros()).unwrap_or(u32::MAX);
+    notify(&[NotifyState::Status(&line), NotifyState::ExtendTimeoutUsec(longer)]);
 }
 
 /// Tells the service manager, if there is one.
@@ -238,6 +266,8 @@ mod tests {
     #[test]
     fn what_was_left_decides_the_exit_code() {
         assert_eq!(conclude(Ended::default()).code(), 0);
+        let unheard = Ended { last_claim: LastClaim::Unheard, ..Ended::default() };
+        assert_eq!(conclude(unheard).code(), 1);
         let unconfirmed = Ended { sign_off: SignOff::Unconfirmed, ..Ended::default() };
         assert_eq!(conclude(unconfirmed).code(), 1);
         assert_eq!(conclude(Ended { left: vec![TaskId(7)], ..Ended::default() }).code(), 1);

@@ -5,6 +5,8 @@
 #[path = "private/support.rs"]
 mod support;
 
+#[path = "private/keeping.rs"]
+mod keeping;
 #[path = "private/refusals.rs"]
 mod refusals;
 

@@ -161,7 +161,9 @@ impl State {
                 self.acts.decisions.remove(at);
                 match decided.outcome() {
                     DecisionOutcome::Committed => self.say_committed(&decided),
-                    DecisionOutcome::Conflict | DecisionOutcome::NotFound => self.conflicted(&act, decided),
+                    DecisionOutcome::Conflict | DecisionOutcome::NotFound | DecisionOutcome::Refused => {
+                        self.conflicted(&act, decided)
+                    }
                 }
             }
         }

@@ -91,6 +91,11 @@ impl ConflictRow {
         };
         let now = format!("It is now {}, v{}.", task.status, task.version);
         let who = match last {
+            // It has not moved on and the act is possible from its state, so it is the rule that refused.
+            _ if task.version == self.version_seen && kind.leads_to(task.status).is_some() => {
+                let rule = "You submitted it yourself: another operator must approve it (four eyes).";
+                return vec![asked, rule.to_owned()];
+            }
             _ if task.version == self.version_seen => {
                 return vec![asked, format!("It is {}, from which {kind} is not possible.", task.status)];
             }
@@ -120,6 +125,7 @@ impl State {
         for (id, verdict) in decided.rows {
             let answer = match verdict {
                 Verdict::Conflict { task, last } => ConflictAnswer::Now { task: Box::new(task), last },
+                Verdict::Refused { task } => ConflictAnswer::Now { task: Box::new(task), last: None },
                 Verdict::NotFound => ConflictAnswer::NotFound,
                 Verdict::Held { .. } | Verdict::Committed { .. } => {
                     held += 1;

@@ -58,6 +58,8 @@ impl State {
                     tenant: self.session.tenant.clone(),
                     queue: self.session.queue.clone(),
                     max_attempts: self.session.max_attempts,
+                    submitted_by: Some(self.session.operator.clone()),
+                    approval: self.session.approval,
                     ..NewTask::default()
                 };
                 effects.push(Effect::SubmitLines { request, path, task });

@@ -90,6 +90,10 @@ impl State {
             (Some((request, asked)), InstanceState::Canceling) if request.mode == StopMode::Drain => {
                 format!("canceling: {asked}, and what ran on after its grace time was asked to stop")
             }
+            // That was not what ended it.
+            (Some((_, asked)), InstanceState::Lost) => {
+                format!("lost: its lease passed without a heartbeat; before that, {asked}")
+            }
             (Some((_, asked)), _) => format!("{state}: {asked}"),
             (None, InstanceState::Working) => "working: claims and runs tasks".to_owned(),
             (None, InstanceState::Watching) => {

@@ -23,7 +23,7 @@ use super::shutdown::Shutdown;
 use super::stop::StopConflict;
 use super::submit::SubmitForm;
 use crate::domain::observed::{Filter, Health, LocalWorkers, Overview, PoolFigures, StatementFigures};
-use crate::domain::{Instance, InstanceId, Name};
+use crate::domain::{Approval, Instance, InstanceId, Name};
 
 /// The state of the console.
 #[derive(Debug, Clone, PartialEq)]
@@ -147,6 +147,8 @@ pub struct Session {
     pub grace: Duration,
     /// The largest text that may be submitted.
     pub max_input_bytes: usize,
+    /// Who may approve a held task, as this program is set up.
+    pub approval: Approval,
     /// The tenant of a new task unless another is written.
     pub tenant: Name,
     /// The queue of a new task unless another is written.

@@ -184,6 +184,8 @@ impl State {
                 max_attempts: self.session.max_attempts,
                 delay: std::time::Duration::ZERO,
                 admission: self.submit.admission,
+                submitted_by: Some(self.session.operator.clone()),
+                approval: self.session.approval,
             })
         });
         let task = match checked {

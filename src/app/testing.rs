@@ -13,8 +13,8 @@ use crate::domain::instance::InFlight;
 use crate::domain::observed::{Filter, Listed, LocalWorkers, Overview, Page, SlotRun, Tallies};
 use crate::domain::outcome::{Decided, TaskHistory, Verdict};
 use crate::domain::{
-    DecisionKind, Instance, InstanceId, InstanceState, LastChange, Name, Seen, Status, StopMode, StopRequest,
-    Task, TaskId, TextCounts,
+    Approval, DecisionKind, Instance, InstanceId, InstanceState, LastChange, Name, Seen, Status, StopMode,
+    StopRequest, Task, TaskId, TextCounts,
 };
 
 pub(super) struct Console {
@@ -46,6 +46,7 @@ pub(super) fn setup() -> Setup {
             workers: 2,
             grace: Duration::from_secs(30),
             max_input_bytes: 1000,
+            approval: Approval::Anybody,
             tenant: Name::default_name(),
             queue: Name::default_name(),
             max_attempts: 3,
@@ -168,6 +169,8 @@ pub(super) fn task(id: i64) -> Task {
         priority: 0,
         input: "hello".into(),
         input_bytes: 5,
+        submitted_by: Some("alice".into()),
+        approval: Approval::Anybody,
         counts: TextCounts::default(),
         output: None,
         error: None,

@@ -163,6 +163,8 @@ pub enum Command {
     Reject(DecideArgs),
     /// Put failed, canceled or rejected tasks back in the queue
     Requeue(DecideArgs),
+    /// Who did what to which task, queue or process; here --operator NAME means: only what NAME did
+    Events(EventsArgs),
     /// Counts, the oldest waiting task, rates, instances and the database, in one look
     Status,
     /// Running processes, their leases and what they have in flight
@@ -278,6 +280,26 @@ pub struct ShowArgs {
     /// The task's number
     #[arg(value_name = "ID", allow_negative_numbers = true)]
     pub id: String,
+}
+
+/// Which events.
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Only about this task
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub task: Option<String>,
+    /// Only since then: a length of time back from now (2h), or a moment (2026-11-30T08:00:00Z)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// Only with a lower number: the next page
+    #[arg(long, value_name = "ID", conflicts_with = "follow", allow_hyphen_values = true)]
+    pub before: Option<String>,
+    /// The most events, the newest of them [default: 50]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub limit: Option<String>,
+    /// Go on with what happens from now on, until a signal; in JSON a line each
+    #[arg(long)]
+    pub follow: bool,
 }
 
 /// Which tasks to decide about.

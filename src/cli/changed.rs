@@ -16,6 +16,12 @@ pub(super) fn sentence(decision: &Decision, id: TaskId, verdict: &Verdict) -> St
             conflict(decision.kind, task, seen, last.as_ref())
         }
         Verdict::NotFound => format!("task {id}: there is no such task{}", of_tenant(decision)),
+        Verdict::Refused { task } => {
+            format!(
+                "task {id}: left {}: you submitted it, so another must approve it (four eyes)",
+                task.status
+            )
+        }
         Verdict::Held { task } => {
             format!("task {id}: left {}, because another row stood in the way", task.status)
         }

@@ -115,6 +115,7 @@ async fn ask(
         rows,
         tenant,
         operator: call.settings.operator.clone(),
+        approval: call.settings.approval,
         reason: reason.map(str::to_owned),
         operation: OperationId(Uuid::now_v7()),
     };
@@ -127,6 +128,7 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
         DecisionOutcome::Committed => (Exit::Done, "committed"),
         DecisionOutcome::Conflict => (Exit::Conflict, "conflict"),
         DecisionOutcome::NotFound => (Exit::NotFound, "not_found"),
+        DecisionOutcome::Refused => (Exit::Refused, "refused"),
     };
     let mut lines: Vec<String> =
         decided.rows.iter().map(|(id, verdict)| sentence(decision, *id, verdict)).collect();
@@ -181,6 +183,7 @@ fn row(verdict: &Verdict) -> (&'static str, Option<&Task>) {
     match verdict {
         Verdict::Committed { task, .. } => ("committed", Some(task)),
         Verdict::Conflict { task, .. } => ("conflict", Some(task)),
+        Verdict::Refused { task } => ("refused", Some(task)),
         Verdict::Held { task } => ("not_applied", Some(task)),
         Verdict::NotFound => ("not_found", None),
     }

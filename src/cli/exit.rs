@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::config::ConfigError;
-use crate::db::DbError;
 use crate::db::conninfo::ConnInfoError;
+use crate::db::{DbError, Retry};
 use crate::domain::Refusal;
 
 /// The exit codes; their numbers are fixed, scripts depend on them.
@@ -53,12 +53,15 @@ pub struct Failure {
     /// How often the whole was decided again before this was given up.
     #[serde(skip)]
     pub retries: u32,
+    /// Whether and when another try may succeed.
+    #[serde(skip)]
+    pub retry: Retry,
 }
 
 impl Failure {
     /// A failure of a kind.
     pub fn new(exit: Exit, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { exit, kind, message: message.into(), hint: None, retries: 0 }
+        Self { exit, kind, message: message.into(), hint: None, retries: 0, retry: Retry::No }
     }
 
     /// Adds what to do next.
@@ -117,8 +120,13 @@ impl From<DbError> for Failure {
             DbError::Schema(_) => (Exit::Usage, "schema"),
             DbError::BadRow { .. } => (Exit::Unexpected, "bad_row"),
         };
-        let retries = error.trouble().map_or(0, |trouble| trouble.retries);
-        Self { hint: error.hint().map(str::to_owned), retries, ..Self::new(exit, kind, error.to_string()) }
+        let trouble = error.trouble();
+        Self {
+            hint: error.hint().map(str::to_owned),
+            retries: trouble.map_or(0, |trouble| trouble.retries),
+            retry: trouble.map_or(Retry::No, |trouble| trouble.retry),
+            ..Self::new(exit, kind, error.to_string())
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::config::{self, WorkerSettings};
 use crate::db::conninfo::process_env;
 use crate::db::{Access, Db, NeededTo};
 use crate::domain::observed::Filter;
-use crate::domain::{Name, NewTask};
+use crate::domain::{Approval, Name, NewTask};
 use crate::logging::LogLine;
 use crate::signals::Signals;
 use crate::{app, console, headless, ui, worker};
@@ -35,6 +35,8 @@ pub struct Launch {
     pub access: Access,
     /// The longest text that is taken.
     pub max_input_bytes: usize,
+    /// Who may approve a held task.
+    pub approval: Approval,
     /// `auto`, `dark`, `light`, `plain` or a theme file's path.
     pub theme: String,
     /// Keys where they differ: an action with its keys.
@@ -78,6 +80,8 @@ impl Launch {
         NewTask {
             tenant: self.tenant.clone().unwrap_or_else(Name::default_name),
             queue: self.workers.queues.first().cloned().unwrap_or_else(Name::default_name),
+            submitted_by: Some(self.operator.clone()),
+            approval: self.approval,
             ..NewTask::default()
         }
     }
@@ -134,6 +138,7 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
         workers: workers.as_ref().map_or(0, |workers| workers.config.workers),
         grace: launch.workers.grace,
         max_input_bytes: launch.max_input_bytes,
+        approval: launch.approval,
         tenant: new_task.tenant.clone(),
         queue: new_task.queue.clone(),
         max_attempts: new_task.max_attempts,

@@ -1,13 +1,18 @@
 //! Opening the database that is named, or the private server where none is, with a schema that fits.
 
+use std::time::{Duration, Instant};
+
 use super::exit::Failure;
 use super::output::note;
 use crate::app::state::FirstStart;
 use crate::config::{Mode, Settings};
 use crate::db::conninfo::{self, ConnInfo, Source, Sources, process_env};
-use crate::db::private::{PrivateError, PrivateServer};
-use crate::db::{Db, DbError, ListQuery, Migrated, Options, Preview, Trouble};
+use crate::db::private::{Kept, Origin, PrivateError, PrivateServer};
+use crate::db::{Db, DbError, ListQuery, Migrated, Options, Preview, Retry, Trouble};
+use crate::domain::figure;
 use crate::domain::observed::Filter;
+use crate::headless;
+use crate::worker::Backoff;
 
 use super::exit::Exit;
 
@@ -19,6 +24,22 @@ pub(super) enum SchemaCheck {
     /// Left alone: the command itself looks.
     ByCommand,
 }
+
+/// How long a database is waited for that cannot be had now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// A server that says that it is starting is asked again within `--acquire-timeout`; everything else is an error at
+    /// once.
+    Brief,
+    /// For as long as it may still come: nobody who can be asked to mend it is there. Told once.
+    Endless,
+}
+
+/// The waits between two tries to open the database.
+const AGAIN: Backoff = Backoff { base: Duration::from_millis(50), cap: Duration::from_secs(2) };
+
+/// How many different reasons of one wait are told.
+const TOLD: usize = 4;
 
 /// An open database.
 #[derive(Debug)]
@@ -51,6 +72,26 @@ impl Session {
         let any =
             ListQuery { filter: Filter::default(), before: None, limit: 1, preview: Preview::Beginning };
         self.db.list(&any).await.is_ok_and(|page| page.rows.is_empty())
+    }
+
+    /// Has the private server, if it is one, started again whenever it has gone. Told in the log.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(super) fn keep_server(&mut self) -> Result<(), Failure> {
+        let tell = |kept| match kept {
+            Kept::Gone { pid } => {
+                tracing::warn!(pid, "the private server has gone; it is started again");
+            }
+            Kept::Again { pid, origin: Origin::Adopted } => {
+                tracing::info!(pid, "the private server runs again; another Taskdeck has started it");
+            }
+            Kept::Again { pid, .. } => tracing::info!(pid, "the private server runs again"),
+            Kept::Failed { error } => {
+                tracing::error!(hint = %error.hint(), "the private server cannot be started again: {error}");
+            }
+        };
+        self.server.as_mut().map_or(Ok(()), |server| Ok(server.keep_running(tell)?))
     }
 
     /// The database for people with little room: `host/database`, or that it is the private server.
@@ -103,11 +144,34 @@ pub(super) fn resolve(settings: &Settings) -> Result<Option<ConnInfo>, Failure> 
     Ok(conninfo::resolve(&sources)?)
 }
 
-/// Opens the database for `purpose`.
+/// Opens the database for `purpose`. A server that says that it is starting is asked again within
+/// `--acquire-timeout`.
 ///
 /// # Errors
 /// The settings are wrong, nobody answers there, or the schema does not fit.
 pub(super) async fn open(settings: &Settings, purpose: &str, check: SchemaCheck) -> Result<Session, Failure> {
+    open_patiently(settings, purpose, check, Patience::Brief).await
+}
+
+/// As [`open`], for a program that runs by itself: a database that cannot be reached is waited for, told in the log
+/// and to the service manager.
+///
+/// # Errors
+/// What does not pass by itself: wrong settings, a wrong password, an unknown database, a schema that does not fit.
+pub(super) async fn open_when_there(
+    settings: &Settings,
+    purpose: &str,
+    check: SchemaCheck,
+) -> Result<Session, Failure> {
+    open_patiently(settings, purpose, check, Patience::Endless).await
+}
+
+async fn open_patiently(
+    settings: &Settings,
+    purpose: &str,
+    check: SchemaCheck,
+    patience: Patience,
+) -> Result<Session, Failure> {
     let named = resolve(settings)?;
     let (info, server) = match named {
         Some(info) => (info, None),
@@ -117,7 +181,7 @@ pub(super) async fn open(settings: &Settings, purpose: &str, check: SchemaCheck)
         note(&format!("taskdeck: {warning}"));
     }
     let (label, source) = (info.label(), info.source());
-    match connect(info, settings, purpose, check).await {
+    match connect_patiently(&info, settings, purpose, check, patience).await {
         Ok((db, migrated)) => Ok(Session { db, label, source, migrated, server }),
         Err(failure) => {
             if let Some(server) = server {
@@ -125,6 +189,52 @@ pub(super) async fn open(settings: &Settings, purpose: &str, check: SchemaCheck)
             }
             Err(failure)
         }
+    }
+}
+
+/// Connects; waits and tries again while that may help.
+async fn connect_patiently(
+    info: &ConnInfo,
+    settings: &Settings,
+    purpose: &str,
+    check: SchemaCheck,
+    patience: Patience,
+) -> Result<(Db, Option<Migrated>), Failure> {
+    let began = Instant::now();
+    let mut failures = 0;
+    let mut told: Vec<String> = Vec::new();
+    loop {
+        let failure = match connect(info.clone(), settings, purpose, check).await {
+            Ok(opened) => {
+                if patience == Patience::Endless && failures > 0 {
+                    let waited = figure::wait(began.elapsed());
+                    tracing::info!(failures, %waited, "the database is there");
+                }
+                return Ok(opened);
+            }
+            Err(failure) => failure,
+        };
+        failures += 1;
+        let wait = AGAIN.after(failures);
+        let goes_on = match (patience, failure.retry) {
+            (_, Retry::No) => false,
+            (Patience::Brief, retry) => {
+                retry == Retry::Starting && began.elapsed() + wait < settings.limits.acquire
+            }
+            (Patience::Endless, _) => true,
+        };
+        if !goes_on {
+            return Err(failure);
+        }
+        if patience == Patience::Endless {
+            headless::waits(&failure.message);
+            if told.len() < TOLD && !told.contains(&failure.message) {
+                let message = &failure.message;
+                tracing::warn!(hint = failure.hint.as_deref(), "waiting for the database: {message}");
+                told.push(failure.message);
+            }
+        }
+        tokio::time::sleep(wait).await;
     }
 }
 

@@ -12,11 +12,11 @@ use serde::Serialize;
 use super::args::{Cli, Command};
 use super::exit::{Exit, Failure};
 use super::launch::{self, Launch};
-use super::open::{SchemaCheck, host, open};
+use super::open::{SchemaCheck, Session, host, open, open_when_there};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, instances, json, list, manual, migrate, private, queues, show, status,
-    stop, submit,
+    config_command, decide, doctor, events, instances, json, list, manual, migrate, private, queues, show,
+    status, stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;
@@ -73,14 +73,14 @@ async fn prepared(cli: &Cli, format: &mut OutputFormat) -> Result<Exit, Failure>
         Some(Command::Man) => manual::page(),
         Some(command) => {
             log(&call, Purpose::Command)?;
-            dispatch(command, &call).await
+            dispatch(cli, command, &call).await
         }
         None if cli.no_ui => headless(call, &file).await,
         None => console(call, &file).await,
     }
 }
 
-async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
+async fn dispatch(cli: &Cli, command: &Command, call: &Call) -> Result<Exit, Failure> {
     match command {
         Command::Submit(args) => submit::run(call, args).await,
         Command::List(args) => list::run(call, args).await,
@@ -89,6 +89,7 @@ async fn dispatch(command: &Command, call: &Call) -> Result<Exit, Failure> {
         Command::Approve(args) => decide::run(call, DecisionKind::Approve, args).await,
         Command::Reject(args) => decide::run(call, DecisionKind::Reject, args).await,
         Command::Requeue(args) => decide::run(call, DecisionKind::Requeue, args).await,
+        Command::Events(args) => events::run(call, args, cli.settings.operator.as_deref()).await,
         Command::Status => status::run(call).await,
         Command::Instances => instances::run(call).await,
         Command::Queues => queues::list(call).await,
@@ -146,7 +147,8 @@ async fn console(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
         .hint("use --no-ui to run workers without one, or a command such as `taskdeck status`"));
     }
     let log_lines = log(&call, Purpose::Console)?;
-    launch::console(prepare(call, file, "console", log_lines).await?).await
+    let session = open(&call.settings, "console", SchemaCheck::First).await?;
+    launch::console(prepare(call.settings, session, file, log_lines).await?).await
 }
 
 async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
@@ -156,8 +158,9 @@ async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
         return Err(Failure::read_only("working"));
     }
     log(&call, Purpose::Headless)?;
+    let opened = open_when_there(&call.settings, "headless", SchemaCheck::First);
     let launch = tokio::select! {
-        launch = prepare(call, file, "headless", None) => launch?,
+        session = opened => prepare(call.settings.clone(), session?, file, None).await?,
         // Nothing was begun, so there is nothing to drain; a private server that was being started is adopted by the
         // next Taskdeck.
         signal = signals.next() => {
@@ -169,13 +172,12 @@ async fn headless(call: Call, file: &ConfigFile) -> Result<Exit, Failure> {
 }
 
 async fn prepare(
-    call: Call,
+    settings: Settings,
+    mut session: Session,
     file: &ConfigFile,
-    purpose: &'static str,
     log_lines: Option<Receiver<LogLine>>,
 ) -> Result<Launch, Failure> {
-    let settings = call.settings;
-    let session = open(&settings, purpose, SchemaCheck::First).await?;
+    session.keep_server()?;
     Ok(Launch {
         first_start: session.first_start().await,
         session,
@@ -185,6 +187,7 @@ async fn prepare(
         host: host(),
         access: settings.access,
         max_input_bytes: settings.max_input_bytes,
+        approval: settings.approval,
         theme: settings.theme,
         keys: settings.keys,
         config_file: file.path.clone(),

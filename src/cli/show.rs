@@ -65,7 +65,8 @@ fn text(call: &Call, history: &TaskHistory, now: Timestamp) -> String {
             &task.worker.as_deref().map_or_else(|| instance.to_string(), |name| visible(name).into_owned()),
         );
     }
-    line("created", &format!("{} ({} ago)", time(task.created_at), since(task.created_at, now)));
+    let by = task.submitted_by.as_ref().map_or_else(String::new, |by| format!(" by {}", visible(by)));
+    line("created", &format!("{} ({} ago){by}", time(task.created_at), since(task.created_at, now)));
     if task.scheduled_at != task.created_at {
         line("due", &time(task.scheduled_at));
     }

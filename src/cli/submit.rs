@@ -182,6 +182,8 @@ fn new_task(call: &Call, args: &SubmitArgs) -> Result<NewTask, Failure> {
         .unwrap_or(standard.max_attempts),
         delay: value("--delay", args.delay.as_deref(), duration::parse)?.unwrap_or(standard.delay),
         admission: if args.hold { Admission::Hold } else { Admission::Queue },
+        submitted_by: Some(call.settings.operator.clone()),
+        approval: call.settings.approval,
     })
 }
 

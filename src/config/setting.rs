@@ -31,6 +31,7 @@ pub enum Key {
     StatementTimeout,
     LockTimeout,
     MaxInputBytes,
+    FourEyes,
     Theme,
 }
 
@@ -70,7 +71,7 @@ impl Key {
 
     /// Whether it is a switch, on or off.
     pub fn is_switch(self) -> bool {
-        matches!(self, Self::ReadOnly | Self::NoMigrate | Self::IgnoreCancel)
+        matches!(self, Self::ReadOnly | Self::NoMigrate | Self::IgnoreCancel | Self::FourEyes)
     }
 }
 
@@ -111,5 +112,6 @@ pub const ALL: &[Spec] = &[
     fixed(Key::StatementTimeout, "statement_timeout", "10s"),
     fixed(Key::LockTimeout, "lock_timeout", "2s"),
     fixed(Key::MaxInputBytes, "max_input_bytes", "1048576"),
+    fixed(Key::FourEyes, "four_eyes", "false"),
     fixed(Key::Theme, "theme", "auto"),
 ];

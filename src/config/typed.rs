@@ -11,8 +11,8 @@ use super::setting::Key;
 use super::{ConfigError, Origin, duration};
 use crate::db::conninfo::Secret;
 use crate::db::{Access, Limits, Schema};
-use crate::domain::Name;
 use crate::domain::text::visible;
+use crate::domain::{Approval, Name};
 
 /// How a command prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +115,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The longest text that is taken.
     pub max_input_bytes: usize,
+    /// Who may approve a held task.
+    pub approval: Approval,
     /// The console's theme: `auto`, `dark`, `light`, `plain` or a file's path.
     pub theme: String,
     /// The console's keys where they differ: an action with its keys.
@@ -157,6 +159,11 @@ impl Settings {
             workers: workers(layers)?,
             limits: limits(layers)?,
             max_input_bytes: layers.require(Key::MaxInputBytes, |text| whole(text, 1, 512 * 1024 * 1024))?,
+            approval: if layers.require(Key::FourEyes, switch)? {
+                Approval::Another
+            } else {
+                Approval::Anybody
+            },
             theme: layers.require(Key::Theme, |text| Ok(text.to_owned()))?,
             keys: file.keys.clone(),
         })

@@ -16,7 +16,7 @@ use crate::app::{Message, Read, RequestId};
 use crate::db::{Db, ListQuery, Preview};
 use crate::domain::input::SubmissionKey;
 use crate::domain::instance::{SeenInstance, Stop};
-use crate::domain::{Decision, DecisionKind, NewTask, OperationId, Seen, StopMode};
+use crate::domain::{Approval, Decision, DecisionKind, NewTask, OperationId, Seen, StopMode};
 use crate::submit_lines::{Job, Keys, Step, Stopped, submit_lines};
 use crate::ui::Messages;
 
@@ -44,6 +44,8 @@ pub(super) struct Performer {
     /// Narrows the overview, if the program was started for one tenant.
     pub(super) tenant: Option<String>,
     pub(super) max_input_bytes: usize,
+    /// Who may approve a held task, as this program is set up.
+    pub(super) approval: Approval,
     /// New at each start: with a request's number it names a write, so that sending it again is the same write.
     pub(super) session: Uuid,
     /// What a sample text gets besides its text.
@@ -121,6 +123,7 @@ impl Performer {
                 rows,
                 tenant,
                 operator: this.operator.clone(),
+                approval: this.approval,
                 reason,
                 operation: OperationId(this.operation(request, 0)),
             };

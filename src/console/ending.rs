@@ -10,7 +10,7 @@ use crate::app::state::Session;
 use crate::domain::TaskId;
 use crate::signals::Signals;
 use crate::ui::Ended;
-use crate::worker::{Shutdown, SignOff, WorkerHandle};
+use crate::worker::{self, LastClaim, Shutdown, SignOff, WorkerHandle};
 
 /// How long giving the terminal back may take where its line has stalled.
 const RESTORE_WITHIN: Duration = Duration::from_secs(2);
@@ -52,20 +52,20 @@ impl Root {
         if said.is_some() {
             say("taskdeck: the console has broken; its workers are drained (Ctrl-C: cancel, again: leave)");
         }
-        let (left, unanswered) = match ending {
+        let (ended, unanswered) = match ending {
             Ending::Leave { tasks, unanswered } if said.is_none() => {
                 (leave(workers.as_ref(), tasks).await, unanswered.max(performer.writes.count()))
             }
             _ => {
-                let left = drain(workers, signals).await;
+                let ended = drain(workers, signals).await;
                 tokio::select! {
                     _ = timeout(WRITES_WITHIN, performer.writes.done()) => {}
                     _ = signals.next() => {}
                 }
-                (left, performer.writes.count())
+                (ended, performer.writes.count())
             }
         };
-        tell_left(&left, session);
+        let well = tell_left(&ended, session);
         if unanswered > 0 {
             let writes = if unanswered == 1 { "1 write has" } else { "some writes have" };
             say(&format!(
@@ -75,38 +75,30 @@ impl Root {
         }
         match said {
             Some(said) => End::Broken { said },
-            None if left.is_empty() && unanswered == 0 => End::Clean,
-            None => End::Left { tasks: left, unanswered },
+            None if well == Told::Nothing && unanswered == 0 => End::Clean,
+            None => End::Left { tasks: ended.left, unanswered },
         }
     }
 }
 
 /// Ends the workers at once, unless they have ended; what stays RUNNING.
-async fn leave(workers: Option<&WorkerHandle>, tasks: Vec<TaskId>) -> Vec<TaskId> {
-    let Some(workers) = workers else { return tasks };
+async fn leave(workers: Option<&WorkerHandle>, tasks: Vec<TaskId>) -> worker::Ended {
+    let Some(workers) = workers else { return worker::Ended { left: tasks, ..worker::Ended::default() } };
     // Before `leave`, which would end them.
     match timeout(Duration::ZERO, workers.ended()).await {
-        Ok(ended) => ended.left,
+        Ok(ended) => ended,
         Err(_) => workers.leave(),
     }
 }
 
 /// Ends the workers without a screen: signals make it graver, as everywhere.
-async fn drain(workers: Option<WorkerHandle>, signals: &mut Signals) -> Vec<TaskId> {
-    let Some(workers) = workers else { return Vec::new() };
+async fn drain(workers: Option<WorkerHandle>, signals: &mut Signals) -> worker::Ended {
+    let Some(workers) = workers else { return worker::Ended::default() };
     workers.shutdown(Shutdown::Drain);
     let mut asked = 0;
     loop {
         tokio::select! {
-            ended = workers.ended() => {
-                if ended.sign_off == SignOff::Unconfirmed {
-                    say(
-                        "taskdeck: the database did not answer at the end: what was claimed and not heard of runs \
-                         again once the lease of this process passes",
-                    );
-                }
-                return ended.left;
-            }
+            ended = workers.ended() => return ended,
             _ = signals.next() => {
                 asked += 1;
                 if asked > 1 {
@@ -118,16 +110,40 @@ async fn drain(workers: Option<WorkerHandle>, signals: &mut Signals) -> Vec<Task
     }
 }
 
-fn tell_left(left: &[TaskId], session: &Session) {
-    if !left.is_empty() {
-        let ids: Vec<String> = left.iter().map(ToString::to_string).collect();
+/// Whether there was anything to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    Something,
+}
+
+/// Says what the workers left behind, or what nobody confirmed.
+fn tell_left(ended: &worker::Ended, session: &Session) -> Told {
+    let list = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if !ended.left.is_empty() {
         say(&format!(
             "taskdeck: left RUNNING on {} until the lease of this process passes; then they run again, or are CANCELED if \
              that was asked: {}",
             session.database_short,
-            ids.join(", ")
+            list(&ended.left)
         ));
     }
+    if !ended.unanswered.is_empty() {
+        say(&format!(
+            "taskdeck: no answer told whether the end of these has arrived; those that have not ended run again: {}",
+            list(&ended.unanswered)
+        ));
+    }
+    let known = ended.left.is_empty() && ended.unanswered.is_empty();
+    if ended.last_claim == LastClaim::Unheard || (known && ended.sign_off == SignOff::Unconfirmed) {
+        say(
+            "taskdeck: the database did not answer at the end: what was claimed and not heard of runs again once the \
+             lease of this process passes",
+        );
+    } else if known {
+        return Told::Nothing;
+    }
+    Told::Something
 }
 
 /// Says a line on standard error; where the terminal is gone nobody is there to hear it.

@@ -13,7 +13,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error};
 
 use super::conninfo::{ConnInfo, TlsConnector};
-use super::error::{DbError, Trouble, describe};
+use super::error::{DbError, Retry, Trouble, describe};
 use super::gate::Gate;
 use super::pool::Limits;
 
@@ -230,7 +230,12 @@ impl Connector {
             |db| format!("{} refused the connection: {}", self.host(), db.message()),
         );
         let hint = self.info.connect_hint(error);
-        DbError::Unavailable(Trouble { sqlstate: code, hint, ..Trouble::new(message) })
+        DbError::Unavailable(Trouble {
+            sqlstate: code,
+            hint,
+            retry: Retry::of_connecting(error),
+            ..Trouble::new(message)
+        })
     }
 }
 

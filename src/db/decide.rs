@@ -14,7 +14,7 @@ use super::sql::{DECIDE, DECIDED};
 use super::tasks::Preview;
 use crate::domain::input::storable;
 use crate::domain::outcome::{Decided, Verdict};
-use crate::domain::{Decision, Seen, Status, TaskId};
+use crate::domain::{Approval, Decision, Seen, Status, TaskId};
 
 /// How long finding out who won a conflict may hold up its answer.
 const NAMED_WITHIN: Duration = Duration::from_secs(1);
@@ -69,6 +69,7 @@ impl Db {
                     (&reason, Type::TEXT),
                     (&decision.operation.0, Type::UUID),
                     (&characters, Type::INT4),
+                    (&(decision.approval == Approval::Another), Type::BOOL),
                 ],
             )
             .await?;
@@ -147,10 +148,12 @@ fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
     let task = task(row).map_err(|error| told_whether(error, changed))?;
     let id = task.id;
     let may: bool = get(row, "may", "a decision")?;
+    let refused: bool = get(row, "refused", "a decision")?;
     let version_before = asked.iter().find(|seen| seen.id == id).map_or(0, |seen| seen.version);
     let verdict = match (changed, may) {
         (true, _) => Verdict::Committed { task, version_before },
         (false, true) => Verdict::Held { task },
+        (false, false) if refused && task.version == version_before => Verdict::Refused { task },
         (false, false) => Verdict::Conflict { task, last: None },
     };
     Ok((id, verdict))

@@ -42,19 +42,72 @@ pub struct Trouble {
     pub hint: Option<String>,
     /// The server's five-letter code, where it gave one.
     pub sqlstate: Option<String>,
-    /// Whether the whole decision may be decided again at once (deadlock, serialization failure).
+    /// Whether and when another try may succeed.
     pub retry: Retry,
     /// How often it was, before this was given up.
     pub retries: u32,
 }
 
-/// Whether a statement that the server rolled back may be tried again at once.
+/// Whether and when another try may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// A deadlock or serialization failure: the server rolled back, another try may well succeed.
     Whole,
+    /// The server is starting, recovering or stopping: it says so itself, and that it will pass.
+    Starting,
+    /// Nobody was there, or there was no room, or the connection was lost: it may pass by itself.
+    Later,
     /// Another try at once would meet the same obstacle.
     No,
+}
+
+impl Retry {
+    /// What an SQLSTATE says about trying again.
+    fn of(code: &SqlState) -> Self {
+        match *code {
+            SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE => Self::Whole,
+            SqlState::CANNOT_CONNECT_NOW => Self::Starting,
+            SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::TOO_MANY_CONNECTIONS => {
+                Self::Later
+            }
+            _ => Self::No,
+        }
+    }
+
+    /// Whether a failure to connect may pass by itself: a name that nobody knows, a password that is wrong or a
+    /// certificate that is not trusted does not.
+    pub(super) fn of_connecting(error: &tokio_postgres::Error) -> Self {
+        use std::io::ErrorKind;
+        if let Some(code) = error.code() {
+            return Self::of(code);
+        }
+        let passes = |kind| {
+            matches!(
+                kind,
+                ErrorKind::ConnectionRefused
+                    | ErrorKind::ConnectionReset
+                    | ErrorKind::ConnectionAborted
+                    // Of a socket's file: the server makes it when it starts.
+                    | ErrorKind::NotFound
+                    | ErrorKind::TimedOut
+                    | ErrorKind::HostUnreachable
+                    | ErrorKind::NetworkUnreachable
+                    | ErrorKind::NetworkDown
+                    | ErrorKind::BrokenPipe
+                    | ErrorKind::UnexpectedEof
+            )
+        };
+        let mut cause: Option<&dyn std::error::Error> = Some(error);
+        while let Some(error) = cause {
+            if error.downcast_ref::<std::io::Error>().is_some_and(|error| passes(error.kind())) {
+                return Self::Later;
+            }
+            cause = error.source();
+        }
+        // The driver hides its kinds; this text is its own for `connect_timeout`.
+        let timed_out = error.to_string().starts_with("timeout waiting for server");
+        if error.is_closed() || timed_out { Self::Later } else { Self::No }
+    }
 }
 
 impl Trouble {
@@ -137,6 +190,7 @@ pub(crate) fn classify(error: &tokio_postgres::Error, effect: Effect) -> DbError
     let Some(db) = error.as_db_error() else {
         let mut trouble = Trouble::new(describe(error));
         return if error.is_closed() || !was_not_sent(error) {
+            trouble.retry = Retry::Later;
             trouble.hint = Some("the connection was lost; it is made again at the next call".to_owned());
             lost(trouble, effect)
         } else {
@@ -149,11 +203,7 @@ pub(crate) fn classify(error: &tokio_postgres::Error, effect: Effect) -> DbError
             .map_or_else(|| db.message().to_owned(), |words| format!("{words}: {}", db.message())),
         hint: hint(code).map(str::to_owned).or_else(|| db.hint().map(str::to_owned)),
         sqlstate: Some(code.code().to_owned()),
-        retry: if matches!(*code, SqlState::T_R_DEADLOCK_DETECTED | SqlState::T_R_SERIALIZATION_FAILURE) {
-            Retry::Whole
-        } else {
-            Retry::No
-        },
+        retry: Retry::of(code),
         retries: 0,
     };
     // The severity is FATAL where the session ended with the statement: then the answer to it was lost. The

@@ -6,6 +6,7 @@
 
 pub mod conninfo;
 
+mod audit;
 mod checkup;
 mod claim;
 mod connect;

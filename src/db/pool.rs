@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connect::Connector;
-use super::error::{DbError, Trouble, classify, describe, lost};
+use super::error::{DbError, Retry, Trouble, classify, describe, lost};
 use super::measure::{Call, Durations, StatementTallies};
 use super::sql::{Statement, Texts};
 use crate::domain::observed::PoolFigures;
@@ -177,7 +177,8 @@ impl Pool {
 
     fn silent(&self) -> DbError {
         let within = self.limits.acquire;
-        let trouble = Trouble::new(format!("{} did not answer within {within:?}", self.connector.host()));
+        let message = format!("{} did not answer within {within:?}", self.connector.host());
+        let trouble = Trouble { retry: Retry::Later, ..Trouble::new(message) };
         DbError::Unavailable(trouble.hint("is the address right, and the network up?"))
     }
 

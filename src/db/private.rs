@@ -14,6 +14,7 @@ mod account;
 mod care;
 mod error;
 mod initialise;
+mod keeper;
 mod lock;
 mod place;
 mod postmaster;
@@ -30,8 +31,10 @@ use std::time::{Duration, Instant, SystemTime};
 pub use account::{RunAs, command, run_as};
 pub use care::{Destroyed, Status, Stopped, Usage, destroy, status, stop};
 pub use error::PrivateError;
+pub use keeper::Kept;
 pub use programs::{Programs, Search, find_programs};
 
+use keeper::{Charge, Keeper};
 use lock::{PAUSE, Share};
 use place::Cluster;
 use postmaster::{PidFile, Process, identify};
@@ -100,7 +103,9 @@ pub struct PrivateServer {
     version: String,
     origin: Origin,
     stranded: Vec<Cluster>,
-    patience: Duration,
+    programs: Programs,
+    options: Options,
+    keeper: Option<Keeper>,
     share: Option<Share>,
 }
 
@@ -132,7 +137,7 @@ impl PrivateServer {
             initialise::create(&cluster, programs, &run_as)?;
         }
         check_owner(&cluster, &run_as)?;
-        let (origin, file, version) = get_running(&cluster, programs, &run_as, options)?;
+        let (origin, file, version) = get_running(&cluster, programs, &run_as, options, None)?;
         place::check_socket_dir(&file.socket_dir, &run_as)?;
         let share = Some(Share::take(&cluster.users_lock())?);
         Ok(Self {
@@ -142,7 +147,9 @@ impl PrivateServer {
             cluster,
             file,
             stranded,
-            patience: options.patience,
+            programs: programs.clone(),
+            options: options.clone(),
+            keeper: None,
             share,
         })
     }
@@ -213,6 +220,25 @@ impl PrivateServer {
         &self.cluster.root
     }
 
+    /// Looks after the server from now on: if its process has gone it is started again, with every task that was
+    /// committed. `tell` is called on a thread of its own.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub fn keep_running(&mut self, tell: impl FnMut(Kept) + Send + 'static) -> Result<(), PrivateError> {
+        let charge = Charge {
+            folder: self.folder.clone(),
+            cluster: self.cluster.clone(),
+            programs: self.programs.clone(),
+            socket_dir: self.file.socket_dir.clone(),
+            pid: self.file.pid,
+            options: self.options.clone(),
+        };
+        let keeper = Keeper::start(charge, tell).map_err(error::io_error("look after", &self.folder))?;
+        self.keeper = Some(keeper);
+        Ok(())
+    }
+
     /// Gives the share up, and stops the server if it was the last one. Close every connection before.
     ///
     /// # Errors
@@ -224,9 +250,11 @@ impl PrivateServer {
 
     fn give_up(&mut self) -> Result<Left, PrivateError> {
         let Some(share) = self.share.take() else { return Ok(Left::StillUsedByOthers) };
+        // What is stopped below must not be started again.
+        self.keeper = None;
         // The share is kept until the lock is there: who looks meanwhile still sees a user, and this process looks
         // once more after it. So of several that leave at once, exactly the last one stops the server.
-        let _lock = lock::start_lock(&self.folder, "leaving it", self.patience)?;
+        let _lock = lock::start_lock(&self.folder, "leaving it", self.options.patience)?;
         drop(share);
         let Some(_alone) = lock::nobody_uses(&self.cluster.users_lock())? else {
             return Ok(Left::StillUsedByOthers);
@@ -243,12 +271,14 @@ impl Drop for PrivateServer {
     }
 }
 
-/// Adopts the cluster's server or starts it. To be called under `start.lock`.
+/// Adopts the cluster's server or starts it, with its socket in `socket_dir` if that is given. To be called under
+/// `start.lock`.
 fn get_running(
     cluster: &Cluster,
     programs: &Programs,
     run_as: &RunAs,
     options: &Options,
+    socket_dir: Option<&Path>,
 ) -> Result<(Origin, PidFile, Option<String>), PrivateError> {
     let deadline = Instant::now() + options.patience;
     let data = cluster.data();
@@ -272,7 +302,10 @@ fn get_running(
                 if other.is_some_and(|file| identify(file.pid, &data) == Process::Stranger) {
                     postmaster::disown(cluster, run_as)?;
                 }
-                let socket_dir = place::make_socket_dir(cluster, options.runtime_dir.as_deref(), run_as)?;
+                let socket_dir = match socket_dir {
+                    Some(dir) => place::take_socket_dir(dir, run_as)?,
+                    None => place::make_socket_dir(cluster, options.runtime_dir.as_deref(), run_as)?,
+                };
                 let mut child = serve::spawn(cluster, programs, &socket_dir, run_as, server_lock)?;
                 let pid = child.id();
                 let gone = || !matches!(child.try_wait(), Ok(None));

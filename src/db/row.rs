@@ -8,7 +8,7 @@ use tokio_postgres::types::FromSql;
 
 use super::error::DbError;
 use crate::domain::observed::Listed;
-use crate::domain::{Event, InstanceId, LastChange, OperationId, Status, Task, TaskId, TextCounts};
+use crate::domain::{Approval, Event, InstanceId, LastChange, OperationId, Status, Task, TaskId, TextCounts};
 
 /// Reads one column of `row`; `what` names the row for the error.
 pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str, what: &str) -> Result<T, DbError> {
@@ -54,6 +54,11 @@ pub(crate) fn task(row: &Row) -> Result<Task, DbError> {
         priority: get(row, "priority", what)?,
         input: get(row, "input", what)?,
         input_bytes: get(row, "input_bytes", what)?,
+        submitted_by: get(row, "submitted_by", what)?,
+        approval: match get::<Option<bool>>(row, "four_eyes", what)? {
+            Some(true) => Approval::Another,
+            _ => Approval::Anybody,
+        },
         counts: TextCounts {
             words: get(row, "words", what)?,
             bytes: get(row, "bytes", what)?,

@@ -72,6 +72,8 @@ statements! {
     CLOCK = Read "clock";
     /// See `events.sql`.
     EVENTS = Read "events";
+    /// See `audit.sql`.
+    AUDIT = Read "audit";
     /// See `list.sql`.
     LIST = Read "list";
     /// See `tallies.sql`.
@@ -131,7 +133,7 @@ statements! {
 /// The columns that make a task, of `t` (the row), `x` (its text) and `w` (its worker).
 const COLUMNS: &str = "t.id, t.tenant, t.queue, t.status, t.version, t.attempt, t.max_attempts, t.claim_no, \
     t.claimed_by, t.cancel_requested, t.priority, t.words, t.bytes, t.runes, t.output, t.error, t.created_at, \
-    t.scheduled_at, t.started_at, t.finished_at, x.input, x.input_bytes, w.worker";
+    t.scheduled_at, t.started_at, t.finished_at, x.input, x.input_bytes, x.submitted_by, x.four_eyes, w.worker";
 
 /// A schema's name, checked and quoted: the only thing that is ever put into a statement's text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -229,7 +231,7 @@ fn walk(condition: &str) -> String {
 fn text_and_worker(characters: &str) -> String {
     format!(
         "LEFT JOIN LATERAL (SELECT left(s.input, {characters}) AS input, \
-         octet_length(s.input)::bigint AS input_bytes FROM {{schema}}.task_inputs s WHERE s.id = t.id) x ON true \
+         octet_length(s.input)::bigint AS input_bytes, s.submitted_by, s.four_eyes FROM {{schema}}.task_inputs s WHERE s.id = t.id) x ON true \
          LEFT JOIN LATERAL (SELECT i.host || ':' || i.pid AS worker FROM {{schema}}.instances i \
          WHERE i.id = t.claimed_by) w ON true"
     )

@@ -14,9 +14,9 @@ use super::resolve::{OnUnknown, resolve};
 use super::row::{get, task};
 use super::sql::{SUBMIT, SUBMITTED, WAKE};
 use super::tasks::Preview;
-use crate::domain::input::{Admission, SubmissionKey};
+use crate::domain::input::{Admission, SubmissionKey, storable};
 use crate::domain::outcome::Submitted;
-use crate::domain::{NewTask, Status, Task};
+use crate::domain::{Approval, NewTask, Status, Task};
 
 /// The least time between two wake-ups by one process. A commit with a NOTIFY in it takes a lock of the whole
 /// database, so a thousand submits make ten of them, not a thousand.
@@ -100,6 +100,8 @@ impl Db {
                     (&new.max_attempts, Type::INT4),
                     (&new.delay.as_secs_f64(), Type::FLOAT8),
                     (&characters, Type::INT4),
+                    (&new.submitted_by.as_deref().map(storable), Type::TEXT),
+                    (&(new.approval == Approval::Another), Type::BOOL),
                 ],
             )
             .await?;

@@ -70,6 +70,16 @@ impl Serialize for DecisionKind {
     }
 }
 
+/// Who may approve a held task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Approval {
+    /// Anybody who may approve at all.
+    #[default]
+    Anybody,
+    /// Anybody but whoever submitted it (`four_eyes`).
+    Another,
+}
+
 /// A row as the operator saw it when they decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seen {
@@ -90,6 +100,8 @@ pub struct Decision {
     pub tenant: Option<String>,
     /// Who decides.
     pub operator: String,
+    /// Who may approve where this program is set up; a task can demand [`Approval::Another`] by itself.
+    pub approval: Approval,
     /// Why, as the operator put it.
     pub reason: Option<String>,
     /// Names this decision, so that sending it again is harmless.

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::Approval;
+
 /// Namespace of the ids that are derived from a submitter's own keys.
 const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x7461_736b_6465_636b_8000_0000_0000_0001);
 
@@ -127,6 +129,10 @@ pub struct NewTask {
     pub delay: Duration,
     /// Whether it waits for an operator's approval.
     pub admission: Admission,
+    /// Who submits it.
+    pub submitted_by: Option<String>,
+    /// Who may approve it, if it is held.
+    pub approval: Approval,
 }
 
 /// Whether a submitted task may run at once.
@@ -147,6 +153,8 @@ impl Default for NewTask {
             max_attempts: 3,
             delay: Duration::ZERO,
             admission: Admission::Queue,
+            submitted_by: None,
+            approval: Approval::Anybody,
         }
     }
 }

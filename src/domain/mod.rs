@@ -3,6 +3,7 @@
 //! Invariant: nothing here reads a clock, does I/O or knows that a database or a terminal exists; every
 //! other floor may use it and it uses none of them.
 
+pub mod audit;
 pub mod counts;
 pub mod decision;
 pub mod event;
@@ -17,7 +18,7 @@ pub mod task;
 pub mod text;
 
 pub use counts::TextCounts;
-pub use decision::{Decision, DecisionKind, Seen};
+pub use decision::{Approval, Decision, DecisionKind, Seen};
 pub use event::{Event, LastChange};
 pub use input::{Name, NewTask, Refusal};
 pub use instance::{Instance, InstanceId, InstanceState, StopMode, StopRequest};

@@ -26,6 +26,11 @@ pub enum Verdict {
     },
     /// No such row (for this tenant).
     NotFound,
+    /// The four-eyes rule: whoever submitted this row may not approve it.
+    Refused {
+        /// The row, unchanged.
+        task: Task,
+    },
     /// This row would have been changed, but another row of the same decision stood in the way.
     Held {
         /// The row, unchanged.
@@ -43,6 +48,8 @@ pub enum DecisionOutcome {
     Conflict,
     /// Nothing was changed: at least one row does not exist.
     NotFound,
+    /// Nothing was changed: at least one row may not be approved by whoever submitted it.
+    Refused,
 }
 
 /// A decision's answer row by row.
@@ -64,6 +71,8 @@ impl Decided {
         let has = |test: fn(&Verdict) -> bool| self.rows.iter().any(|(_, verdict)| test(verdict));
         if has(|verdict| matches!(verdict, Verdict::NotFound)) {
             DecisionOutcome::NotFound
+        } else if has(|verdict| matches!(verdict, Verdict::Refused { .. })) {
+            DecisionOutcome::Refused
         } else if has(|verdict| !matches!(verdict, Verdict::Committed { .. })) {
             DecisionOutcome::Conflict
         } else {

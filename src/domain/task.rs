@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{InstanceId, Status, TextCounts};
+use super::{Approval, InstanceId, Status, TextCounts};
 
 /// A task's number; it never changes and is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -63,6 +63,11 @@ pub struct Task {
     /// Length of the whole text in bytes of UTF-8.
     #[serde(skip)]
     pub input_bytes: i64,
+    /// Who submitted it; none where that was not kept yet.
+    pub submitted_by: Option<String>,
+    /// Who may approve it.
+    #[serde(skip)]
+    pub approval: Approval,
     /// The analyser's counts; zeros unless SUCCEEDED.
     #[serde(flatten)]
     pub counts: TextCounts,
@@ -81,6 +86,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// Whether `operator` may not approve it, as they submitted it themselves.
+    pub fn needs_another_than(&self, operator: &str) -> bool {
+        self.approval == Approval::Another && self.submitted_by.as_deref() == Some(operator)
+    }
+
     /// Whether `input` holds only the beginning of the text.
     pub fn input_is_cut(&self) -> bool {
         i64::try_from(self.input.len()).is_ok_and(|shown| shown < self.input_bytes)

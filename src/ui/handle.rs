@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::input::{Reader, into_queue};
 use super::outside::{EndEditor, end_editor};
 use super::owner::Owner;
+use super::quit::restore_before_it;
 use super::run::{Console, Event};
 use super::terminal::{Screen, restore, said};
 use super::view::{Draw, Look};
@@ -82,6 +83,7 @@ impl Messages {
 /// # Errors
 /// The terminal could not be taken or the thread not be started; the terminal is as it was.
 pub fn spawn(state: State, options: Options) -> io::Result<UiHandle> {
+    restore_before_it()?;
     let (queue, events) = channel();
     let (effect_out, effects) = unbounded_channel();
     let (ended_out, ended) = oneshot::channel();

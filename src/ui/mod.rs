@@ -12,6 +12,7 @@ mod input;
 mod outside;
 mod owner;
 mod paint;
+mod quit;
 mod run;
 mod terminal;
 mod theme;

@@ -5,6 +5,7 @@
 //! what was won.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
@@ -87,6 +88,7 @@ impl Claimer {
             tenant: core.config.tenant.clone(),
             limit: i64::try_from(room).unwrap_or(i64::MAX),
         };
+        core.claiming.store(true, Ordering::SeqCst);
         let claimed = core.db.claim_next(&request).await;
         let claimed = claimed.map(|claimed| {
             self.more = if claimed.is_empty() { More::No } else { More::Maybe };
@@ -135,6 +137,7 @@ impl Claimer {
         let core = Arc::clone(&self.core);
         match called {
             Ok(()) => {
+                core.claiming.store(false, Ordering::SeqCst);
                 if self.failures > 0 {
                     self.failures = 0;
                     core.got_through(Part::Claims);
@@ -144,6 +147,9 @@ impl Claimer {
                 // A row that cannot be read was claimed all the same.
                 if matches!(error, DbError::Unknown(_) | DbError::BadRow { .. }) {
                     self.sure = Sure::No;
+                }
+                if self.sure == Sure::Yes {
+                    core.claiming.store(false, Ordering::SeqCst);
                 }
                 self.more = More::Maybe;
                 self.failures += 1;
@@ -175,10 +181,12 @@ impl Claimer {
 
     /// Waits until there is an instance to claim for. What the one before held is not this claimer's any more.
     async fn wait_for_life(&mut self, closing: bool, life: Life) -> Next {
-        if closing && life.standing == Standing::Unregistered || life.standing == Standing::Ended {
+        let unregistered = matches!(life.standing, Standing::Unregistered | Standing::Asked);
+        if closing && unregistered || life.standing == Standing::Ended {
             return Next::End;
         }
         self.sure = Sure::Yes;
+        self.core.claiming.store(false, Ordering::SeqCst);
         self.more = More::Maybe;
         let mut lives = self.core.life.subscribe();
         tokio::select! {

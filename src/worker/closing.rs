@@ -22,7 +22,9 @@ use super::shared::{Core, Life, Phase, Standing};
 use super::watchers::publish;
 use crate::db::{DbError, Preview, SignedOff};
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, DecisionKind, InstanceId, OperationId, Seen, Status, StopMode, TaskId};
+use crate::domain::{
+    Approval, Decision, DecisionKind, InstanceId, OperationId, Seen, Status, StopMode, TaskId,
+};
 
 /// How long recording a cancel request may hold up the cancel itself.
 const RECORD_WITHIN: Duration = Duration::from_secs(2);
@@ -42,8 +44,22 @@ const RECORD_TRIES: u32 = 3;
 pub struct Ended {
     /// Tasks that stay RUNNING until the lease of their instance passes; then others recover them.
     pub left: Vec<TaskId>,
+    /// Tasks whose end or return was on its way to the database: they are left too, unless it has arrived.
+    pub unanswered: Vec<TaskId>,
     /// Whether the database confirmed that the instance has ended and holds nothing.
     pub sign_off: SignOff,
+    /// Whether anything besides may stay RUNNING whose number is not known.
+    pub last_claim: LastClaim,
+}
+
+/// Whether everything is known here that this process has claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LastClaim {
+    /// It is.
+    #[default]
+    Heard,
+    /// A claim was under way, or its answer was lost: what it won stays RUNNING until the lease passes.
+    Unheard,
 }
 
 /// Whether the database confirmed the end of an instance.
@@ -68,9 +84,10 @@ pub(super) async fn run(core: Arc<Core>, mut parts: JoinSet<Part>) -> Ended {
     let settled = wait(&core).await;
     let lost = core.life().instance != before.instance;
     let ended = match settled {
-        Settled::Left => Ended { left: core.ledger().held(), sign_off: SignOff::Unconfirmed },
+        Settled::Left => left(&core),
         Settled::All if lost => {
-            Ended { left: still_held(&core, held, before.instance).await, sign_off: SignOff::Confirmed }
+            let left = still_held(&core, held, before.instance).await;
+            Ended { left, last_claim: core.last_claim(), ..Ended::default() }
         }
         Settled::All => {
             core.stop.set();
@@ -78,6 +95,8 @@ pub(super) async fn run(core: Arc<Core>, mut parts: JoinSet<Part>) -> Ended {
                 while parts.join_next().await.is_some_and(|part| !matches!(part, Ok(Part::Heart))) {}
             };
             let _ = timeout(PARTS_END_WITHIN, heart).await;
+            // What has not ended by then must not register or claim anything behind the sign-off.
+            parts.shutdown().await;
             sign_off(&core).await
         }
     };
@@ -86,6 +105,16 @@ pub(super) async fn run(core: Arc<Core>, mut parts: JoinSet<Part>) -> Ended {
     core.over.set();
     publish(&core);
     ended
+}
+
+/// What stays behind if nothing is waited for any more.
+pub(super) fn left(core: &Core) -> Ended {
+    let (mut left, unanswered) = {
+        let ledger = core.ledger();
+        (ledger.held(), ledger.ending())
+    };
+    left.retain(|id| !unanswered.contains(id));
+    Ended { left, unanswered, sign_off: SignOff::Unconfirmed, last_claim: core.last_claim() }
 }
 
 enum Settled {
@@ -176,6 +205,7 @@ async fn record(core: &Core, (id, claim_no): Claim) -> Result<Recorded, DbError>
             rows: vec![Seen { id, version: task.version }],
             tenant: None,
             operator,
+            approval: Approval::Anybody,
             reason: Some(reason),
             operation: OperationId(uuid::Uuid::now_v7()),
         };
@@ -200,9 +230,12 @@ fn responsible(core: &Core) -> (String, String) {
 
 /// Ends the instance, and says whether the database confirmed that.
 async fn sign_off(core: &Core) -> Ended {
-    let unconfirmed = Ended { left: Vec::new(), sign_off: SignOff::Unconfirmed };
-    // An instance that never began, or whose lease is lost, holds nothing and has nothing to end.
-    let Life { instance, standing: Standing::Until(_) } = core.life() else { return Ended::default() };
+    let unconfirmed = Ended { sign_off: SignOff::Unconfirmed, ..Ended::default() };
+    // An instance that never began, or whose lease is lost, holds nothing and has nothing to end. One that was to begin
+    // and of which no answer told may have begun.
+    let Life { instance, standing: Standing::Until(_) | Standing::Asked } = core.life() else {
+        return Ended::default();
+    };
     let deadline = Instant::now() + SIGN_OFF_WITHIN;
     let mut failures = 0;
     loop {
@@ -237,7 +270,7 @@ async fn end_instance(core: &Core, instance: InstanceId) -> Result<Ended, DbErro
     core.db.release(instance, &core.actor, "shutting down", &claims).await?;
     core.db.end_instance(instance, done, failed).await?;
     let still = core.db.claimed_besides(instance, &[]).await?;
-    Ok(Ended { left: still.iter().map(|task| task.id).collect(), sign_off: SignOff::Confirmed })
+    Ok(Ended { left: still.iter().map(|task| task.id).collect(), ..Ended::default() })
 }
 
 /// Which of `tasks` are still RUNNING under a lease that was lost during the shutdown. If the database cannot be

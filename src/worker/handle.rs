@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::analyser::Analyser;
-use super::closing::{self, Ended, SignOff};
+use super::closing::{self, Ended};
 use super::config::Config;
 use super::event::{Events, Part, Shutdown};
 use super::finisher::{self, Lane};
@@ -15,7 +15,6 @@ use super::shared::{Core, Phase};
 use super::supervise::keep;
 use super::{claimer, heart, slots, watchers};
 use crate::db::Db;
-use crate::domain::TaskId;
 use crate::domain::observed::LocalWorkers;
 
 /// Starts workers.
@@ -75,8 +74,8 @@ impl WorkerHandle {
 
     /// Ends at once, without waiting for anything: programs that run are killed, and the tasks that are returned
     /// stay RUNNING until the lease passes.
-    pub fn leave(&self) -> Vec<TaskId> {
-        let left = self.core.ledger().held();
+    pub fn leave(&self) -> Ended {
+        let left = closing::left(&self.core);
         self.core.advance(Phase::Leaving);
         left
     }
@@ -86,7 +85,7 @@ impl WorkerHandle {
         let mut ended = self.ended.clone();
         let told = ended.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone());
         // If it ended without a word (the runtime is going down) then what it holds is left.
-        told.unwrap_or_else(|| Ended { left: self.core.ledger().held(), sign_off: SignOff::Unconfirmed })
+        told.unwrap_or_else(|| closing::left(&self.core))
     }
 
     /// What the worker does, as it changes.

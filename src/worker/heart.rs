@@ -23,7 +23,8 @@ const AGAIN: Backoff = Backoff { base: Duration::from_millis(25), cap: Duration:
 pub(super) async fn run(core: Arc<Core>) {
     loop {
         // A part that begins again after a panic finds its instance registered.
-        if core.life().standing == Standing::Unregistered && !register(&core).await {
+        let unregistered = matches!(core.life().standing, Standing::Unregistered | Standing::Asked);
+        if unregistered && !register(&core).await {
             return;
         }
         match beat(&core).await {
@@ -64,6 +65,7 @@ async fn register(core: &Core) -> bool {
     let mut first: Option<Instant> = None;
     while core.phase() == Phase::Open || first.is_some() {
         let sent = Instant::now();
+        core.life.send_replace(Life { instance, standing: Standing::Asked });
         match core.db.register(&new).await {
             Ok(()) => {
                 core.got_through(Part::Heart);
@@ -77,6 +79,9 @@ async fn register(core: &Core) -> bool {
             Err(error) => {
                 if matches!(error, DbError::Unknown(_)) {
                     first.get_or_insert(sent);
+                }
+                if first.is_none() {
+                    core.life.send_replace(Life { instance, standing: Standing::Unregistered });
                 }
                 core.failed(Part::Heart, &error);
                 failures += 1;

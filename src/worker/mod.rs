@@ -32,7 +32,7 @@ mod watchers;
 
 pub use analyser::{Analyser, Analysis, Cancel, Doing, Job};
 pub use backoff::Backoff;
-pub use closing::{Ended, SignOff};
+pub use closing::{Ended, LastClaim, SignOff};
 pub use command::Command;
 pub use config::{AnalyserKind, Cancels, Config};
 pub use event::{Events, Part, Shutdown, WorkerEvent};

@@ -1,5 +1,6 @@
 //! What the parts of one worker share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
 use super::analyser::Analyser;
+use super::closing::LastClaim;
 use super::config::Config;
 use super::event::{Events, Part, Shutdown, WorkerEvent};
 use super::hearing::Heard;
@@ -52,6 +54,8 @@ pub(super) struct Life {
 pub(super) enum Standing {
     /// The database does not know it yet, as far as is known.
     Unregistered,
+    /// It has been asked to, and its row may be written.
+    Asked,
     /// Its lease lasts until then by the local monotonic clock, counted from before the renewal was sent: the
     /// database's own clock lets it last a little longer.
     Until(Instant),
@@ -124,6 +128,8 @@ pub(super) struct Core {
     ledger: Mutex<Ledger>,
     rates: Mutex<Rates>,
     troubles: Mutex<Troubles>,
+    /// A claim was sent and what it won is not in the ledger yet.
+    pub(super) claiming: AtomicBool,
     /// When the latest lease was lost, and how many tasks with it.
     lost: Mutex<Option<(Instant, usize)>>,
 }
@@ -148,6 +154,7 @@ impl Core {
             rates: Mutex::new(Rates::new(Instant::now())),
             troubles: Mutex::default(),
             asked_to_stop: Mutex::default(),
+            claiming: AtomicBool::new(false),
             lost: Mutex::default(),
             bells: Bells::default(),
             phase: watch::Sender::new(Phase::Open),
@@ -259,6 +266,11 @@ impl Core {
         if lock(&self.troubles).over(part, &self.events, Instant::now()) {
             self.bells.view.notify_one();
         }
+    }
+
+    /// Whether a claim's answer has not come.
+    pub(super) fn last_claim(&self) -> LastClaim {
+        if self.claiming.load(Ordering::SeqCst) { LastClaim::Unheard } else { LastClaim::Heard }
     }
 
     /// The latest loss of a lease.

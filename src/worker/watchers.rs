@@ -145,7 +145,7 @@ pub(super) fn publish(core: &Core) {
         asked_to_stop: core.asked_to_stop(),
         lease_left: match life.standing {
             Standing::Until(until) => until.saturating_duration_since(now),
-            Standing::Unregistered | Standing::Ended => Duration::ZERO,
+            Standing::Unregistered | Standing::Asked | Standing::Ended => Duration::ZERO,
         },
         trouble: core.trouble(),
         lost: core.lost(now),

@@ -16,10 +16,11 @@ read -r _ verb amount _
 case "$verb" in
     sleeps) sleep "$amount" ;;
     fails) note end; echo "as told" >&2; exit 1 ;;
+    lingers) if ((TASKDECK_CLAIM_NO > 1)); then sleep 4; fi ;;
     wavers) if ((TASKDECK_CLAIM_NO % 2)); then note end; echo "not yet" >&2; exit 1; fi ;;
 esac
 note end
-printf '%s/%s' "$TASKDECK_TASK_ID" "$TASKDECK_CLAIM_NO"
+printf '%s/%s %s' "$TASKDECK_TASK_ID" "$TASKDECK_CLAIM_NO" "$verb"
 "#;
 
 /// What a line says.

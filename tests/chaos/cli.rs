@@ -66,7 +66,8 @@ pub(crate) async fn call(stage: &Stage, url: &str, arguments: &[&str], fate: Fat
         return Told::Exit { code: output.status.code().unwrap_or(-1), document };
     }
     if cut_short == Told::Killed {
-        stage.note("kill -9 of a command", arguments.join(" ").chars().take(80).collect::<String>());
+        let kind = if arguments[0] == "submit" { "kill -9 of a submit" } else { "kill -9 of a decision" };
+        stage.note(kind, arguments.join(" ").chars().take(80).collect::<String>());
     }
     cut_short
 }

@@ -10,7 +10,7 @@ use crate::plan::{Deck, millis, now};
 use crate::proxy::{Cut, Proxy};
 use crate::stage::{Route, Stage, url_by};
 use crate::submits::held;
-use crate::texts::text;
+use crate::texts::plain;
 
 /// What a row was when it was looked at.
 #[derive(Debug, Clone)]
@@ -32,6 +32,9 @@ enum Act {
     Unseen,
     Missing,
 }
+
+const STATES: &[&str] =
+    &["SUBMITTED", "QUEUED", "RUNNING", "RUNNING", "RUNNING", "RUNNING", "FAILED", "CANCELED", "REJECTED"];
 
 /// A name that no other decision has.
 fn operator() -> String {
@@ -58,7 +61,8 @@ pub(crate) async fn decide(stage: Arc<Stage>, name: &'static str, route: Route) 
     while stage.goes_on() {
         let act = deck.deal(&mut dice);
         let fate = Fate::of(&mut dice);
-        let status = ["SUBMITTED", "QUEUED", "RUNNING", "FAILED", "CANCELED", "REJECTED"][dice.usize(0..6)];
+        // What runs is gone soonest, so it is aimed at most often.
+        let status = STATES[dice.usize(0..STATES.len())];
         let seen = look(&stage, &mut dice, status).await;
         let verb = verb(&mut dice, status);
         let named = |seen: &[Seen]| seen.iter().map(|row| (row.id, Some(row.version))).collect::<Vec<_>>();
@@ -68,6 +72,10 @@ pub(crate) async fn decide(stage: Arc<Stage>, name: &'static str, route: Route) 
                 ask(&stage, &url, verb, &[(id, Some(0))], fate).await;
             }
             (_, []) => {}
+            // Between a look and a decision it would end.
+            (Act::One, [row, ..]) if status == "RUNNING" => {
+                ask(&stage, &url, verb, &[(row.id, None)], fate).await;
+            }
             (Act::One, [row, ..]) => {
                 ask(&stage, &url, verb, &named(std::slice::from_ref(row)), fate).await;
             }
@@ -146,8 +154,7 @@ pub(crate) async fn release_held(stage: &Stage) {
 
 /// A decision whose outcome cannot be established, as its line is cut for good after the server has done it.
 pub(crate) async fn doomed(stage: Arc<Stage>) {
-    let mut dice = stage.plan.dice("doomed decision");
-    let id = held(&stage, &text(&mut dice, "is held"), "default").await;
+    let id = held(&stage, &plain("is held"), "default").await;
     let proxy = Proxy::start(stage.port()).await;
     proxy.cut(Cut::Last, "judged AS MATERIALIZED");
     ask(&stage, &url_by(proxy.port()), "approve", &[(id, Some(0))], Fate::Lives).await;

@@ -108,6 +108,8 @@ pub(crate) struct Evidence {
     pub(crate) decisions: Vec<Decide>,
     /// Instances that were declared lost: when, and until when their lease was.
     pub(crate) losses: Vec<(Micros, Micros)>,
+    /// Instances that went on after their end: from which state into which.
+    pub(crate) rises: Vec<String>,
     /// How the workers' processes ended.
     pub(crate) ends: Vec<End>,
     /// Instances that have not ended although every process has.
@@ -141,6 +143,8 @@ impl Evidence {
         let losses = format!("SELECT {}, {} FROM chaos.losses", micros("at"), micros("lease"));
         evidence.losses =
             stage.rows_at_last(&losses).await.iter().map(|row| (row.number(0), row.number(1))).collect();
+        let rises = "SELECT instance || ' was ' || ended || ' and became ' || state FROM chaos.rises";
+        evidence.rises = stage.rows_at_last(rises).await.iter().map(|row| row.word(0).to_owned()).collect();
         let open = "SELECT host || ':' || pid || ' is ' || state FROM taskdeck.instances
                     WHERE state NOT IN ('stopped', 'lost')";
         evidence.open_instances =

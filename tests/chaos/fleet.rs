@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ pub(crate) const OPERATOR: &str = "fleet";
 /// The exit code of one that finds no server at its start.
 pub(crate) const NO_SERVER: i32 = 5;
 
-/// Kills what is left of the fleet once this process is gone, however it went: workers without a run would look for
-/// their server for ever.
+/// Kills what is left of the fleet once this process is gone, however it went (in a process group of its own, which no
+/// signal to the run reaches): workers without a run would look for their server for ever.
 const WARDEN: &str = r#"
 while read -r pid; do
     if [ "$pid" = done ]; then exit 0; fi
@@ -32,6 +33,9 @@ for pid in $pids; do
 done
 "#;
 
+/// The worker whose finishes come late.
+pub(crate) const GHOST: &str = "ghost-1";
+
 /// What a worker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trade {
@@ -41,6 +45,8 @@ pub(crate) enum Trade {
     Counting,
     /// Counts words at a steady pace, so that the pace can be measured. Only what befalls the whole server befalls it.
     Meter,
+    /// Runs the command too, on a queue of its own, where it is killed at a chosen moment.
+    Ghost,
 }
 
 /// One of the fleet.
@@ -117,8 +123,12 @@ pub(crate) enum By {
 
 impl Fleet {
     /// Starts every member.
-    pub(crate) fn start(stage: &Arc<Stage>, ledger: &Ledger) -> Self {
-        let warden = std::process::Command::new("sh").args(["-c", WARDEN]).stdin(Stdio::piped()).spawn();
+    pub(crate) fn start(stage: &Arc<Stage>, ledger: &Ledger, ghost: Route) -> Self {
+        let warden = std::process::Command::new("sh")
+            .args(["-c", WARDEN])
+            .stdin(Stdio::piped())
+            .process_group(0)
+            .spawn();
         let member = |name: &str, trade, route, flags: &str| {
             let mut flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
             match trade {
@@ -128,19 +138,26 @@ impl Fleet {
                 }
                 Trade::Counting => flags.extend(["--queue", "counting"].map(str::to_owned)),
                 Trade::Meter => flags.extend(["--queue", "meter"].map(str::to_owned)),
+                Trade::Ghost => {
+                    flags.extend(["--queue", "ghosts", "--analyser", "command", "--exec"].map(str::to_owned));
+                    flags.push(ledger.command());
+                }
             }
             Arc::new(Mutex::new(Member { name: name.to_owned(), trade, route, flags, child: None }))
         };
         let (direct, proxied) = (Route::Direct, Route::Proxied);
         let members = vec![
+            // The first, so that it is found without waiting for another.
+            member(GHOST, Trade::Ghost, ghost, "--workers 1 --batch 1"),
             member("command-1", Trade::Command, direct, "--workers 4"),
             member("command-2", Trade::Command, proxied, "--workers 3 --batch 2"),
             member("command-3", Trade::Command, direct, "--workers 3 --batch 1"),
             member("command-4", Trade::Command, proxied, "--workers 4"),
             member("counting-1", Trade::Counting, direct, "--workers 2 --batch 100"),
             member("counting-2", Trade::Counting, proxied, "--workers 2"),
-            member("meter-1", Trade::Meter, direct, "--workers 4 --work-delay 25ms"),
-            member("meter-2", Trade::Meter, direct, "--workers 4 --work-delay 25ms"),
+            member("meter-1", Trade::Meter, direct, "--workers 4 --work-delay 50ms"),
+            member("meter-2", Trade::Meter, direct, "--workers 4 --work-delay 50ms"),
+            member("ghost-2", Trade::Ghost, direct, "--workers 1 --batch 1"),
         ];
         let warden = warden.expect("start the warden");
         let fleet = Self { stage: Arc::clone(stage), members, warden, ends: std::sync::Mutex::default() };
@@ -158,9 +175,13 @@ impl Fleet {
     /// Waits for the end of a member's process, and writes down how it was.
     pub(crate) async fn ended(&self, member: &mut Member, by: By) -> Option<i32> {
         let mut child = member.child.take().expect("a member runs while nobody holds it");
-        let status = timeout(PATIENCE * 2, child.wait()).await;
-        let status = status.unwrap_or_else(|_| panic!("{} does not end", member.name));
-        let code = status.expect("it can be waited for").code();
+        let code = if let Ok(status) = timeout(PATIENCE, child.wait()).await {
+            status.expect("it can be waited for").code()
+        } else {
+            self.stage.note("worker that did not end", &member.name);
+            child.kill().await.expect("it can be killed");
+            None
+        };
         // The code of a worker that could not begin: it was gone before anything was done to it.
         let by = if code == Some(NO_SERVER) { By::Itself } else { by };
         self.ends.lock().expect("nobody panics here").push(End { name: member.name.clone(), by, code });
@@ -218,7 +239,18 @@ impl Fleet {
         let mut order: Vec<&Arc<Mutex<Member>>> = self.members.iter().collect();
         dice.shuffle(&mut order);
         let free = |member: &Arc<Mutex<Member>>| Arc::clone(member).try_lock_owned().ok();
-        order.into_iter().filter_map(free).find(|member| member.trade != Trade::Meter)
+        order
+            .into_iter()
+            .filter_map(free)
+            .find(|member| matches!(member.trade, Trade::Command | Trade::Counting))
+    }
+
+    /// Kills the ghost and starts it again.
+    pub(crate) async fn kill_ghost(&self) {
+        let mut ghost = self.members[0].lock().await;
+        ghost.signal(Signal::KILL);
+        self.ended(&mut ghost, By::Kill).await;
+        self.start_again(&mut ghost);
     }
 
     /// How many there are.

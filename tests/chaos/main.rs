@@ -22,6 +22,7 @@ mod decisions;
 mod evidence;
 mod faults;
 mod fleet;
+mod ghosts;
 mod journal;
 mod plan;
 mod report;
@@ -45,9 +46,13 @@ use audit::{Broken, audit, tell};
 use evidence::{Evidence, SESSIONS};
 use fleet::Fleet;
 use plan::Plan;
+use proxy::Proxy;
 use report::Report;
 use speed::Speed;
 use stage::{Route, Stage};
+
+/// The most time that a run may take beyond its faults. Every wait in it has an end; this is for what is no wait.
+const AFTERWARDS: Duration = Duration::from_mins(15);
 
 /// How many tasks the evidence is printed of.
 const SHOWN: usize = 10;
@@ -56,9 +61,16 @@ const SHOWN: usize = 10;
 async fn nothing_is_lost_or_done_twice_whatever_breaks() {
     let plan = Plan::from_environment();
     println!("chaos: seed {}, faults for {} s", plan.seed, plan.faults.as_secs());
+    let in_time = tokio::time::timeout(plan.faults + AFTERWARDS, Box::pin(run(plan))).await;
+    in_time.unwrap_or_else(|_| panic!("seed {}: the run did not end", plan.seed));
+}
+
+async fn run(plan: Plan) {
     let stage = Stage::set(plan).await;
+    println!("chaos: its files are in {}", stage.folder().display());
     let ledger = Ledger::begin(stage.folder());
-    let fleet = Arc::new(Fleet::start(&stage, &ledger));
+    let late = Arc::new(Proxy::start(stage.port()).await);
+    let fleet = Arc::new(Fleet::start(&stage, &ledger, Route::Own(late.port())));
     let speed = Arc::new(Speed::default());
     let server = stage.rows_at_last("SELECT version()").await[0].word(0).to_owned();
     println!("chaos: {server}");
@@ -66,14 +78,14 @@ async fn nothing_is_lost_or_done_twice_whatever_breaks() {
     let mut doomed = JoinSet::new();
     doomed.spawn(submits::doomed(Arc::clone(&stage)));
     doomed.spawn(decisions::doomed(Arc::clone(&stage)));
-    broken_for_a_while(&stage, &fleet, &speed).await;
+    broken_for_a_while(&stage, &fleet, &speed, late).await;
     stage.note("the last fault is over", "");
-    let patience = PATIENCE * 3;
+    let patience = PATIENCE * 2;
     let mut ended = everything_ends(&stage, &fleet, patience).await;
     while let Some(done) = doomed.join_next().await {
         done.expect("the run itself does not fail");
     }
-    ended &= everything_ends(&stage, &fleet, patience).await;
+    ended = ended && everything_ends(&stage, &fleet, patience).await;
     stage.note("every task is final", "");
     all_go(&stage, &fleet).await;
     stage.note("every process has ended", "");
@@ -100,7 +112,7 @@ async fn nothing_is_lost_or_done_twice_whatever_breaks() {
 }
 
 /// Work, and what disturbs it, until the time is over; then nothing is broken any more.
-async fn broken_for_a_while(stage: &Arc<Stage>, fleet: &Arc<Fleet>, speed: &Arc<Speed>) {
+async fn broken_for_a_while(stage: &Arc<Stage>, fleet: &Arc<Fleet>, speed: &Arc<Speed>, late: Arc<Proxy>) {
     let (direct, proxied) = (Route::Direct, Route::Proxied);
     let (enough, told) = watch::channel(false);
     let feeder = tokio::spawn(submits::feed(Arc::clone(stage), told));
@@ -114,6 +126,7 @@ async fn broken_for_a_while(stage: &Arc<Stage>, fleet: &Arc<Fleet>, speed: &Arc<
     for (name, route) in [("console-1", direct), ("console-2", proxied)] {
         under_way.spawn(consoles::run(Arc::clone(stage), name, route));
     }
+    under_way.spawn(ghosts::run(Arc::clone(stage), Arc::clone(fleet), late));
     under_way.spawn(faults::workers::run(Arc::clone(stage), Arc::clone(fleet)));
     under_way.spawn(faults::wire::run(Arc::clone(stage)));
     under_way.spawn(faults::server::run(Arc::clone(stage), Arc::clone(speed)));

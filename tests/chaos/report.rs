@@ -37,6 +37,7 @@ impl Report<'_> {
             twice,
             unknown,
             unknown_resolved,
+            unknown_said,
             found_out,
             decisions,
             submits,
@@ -59,25 +60,29 @@ impl Report<'_> {
                 "{found_out} found out by the call, {unknown} left unknown by it, of which {unknown_resolved} by sending the same key again"
             ),
         );
+        for (said, count) in unknown_said {
+            line("left unknown", &format!("{count} × {said}"));
+        }
         line("acknowledged", &format!("{acknowledged} tasks, lost {lost}, twice {twice}"));
         for (kind, count) in self.stage.counts() {
             line("fault", &format!("{count} × {kind}"));
         }
         for (cut, what) in [
             (Cut::Before, "before the request"),
+            (Cut::Late, "before the request, which came late"),
             (Cut::After, "after the server's answer"),
             (Cut::Middle, "in the middle of the answer"),
             (Cut::Stall, "answer held, line open"),
         ] {
             line("line cut", &format!("{} × {what}", self.stage.proxy.cuts_of(cut)));
         }
-        for Recovery { before, best, most, full } in self.recoveries {
+        for Recovery { away, before, best, most, full } in self.recoveries {
             let after =
                 |after: &Option<f64>| after.map_or("not".to_owned(), |after| format!("after {after:.2} s"));
             line(
                 "crash of the server",
                 &format!(
-                    "{before:.0} tasks/s before; 80 % of it {}, all of it {}; best {:.0} %",
+                    "away for {away:.2} s; {before:.0} tasks/s before; 80 % of it {}, all of it {}; best {:.0} %",
                     after(most),
                     after(full),
                     best * 100.0

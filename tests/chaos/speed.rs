@@ -28,6 +28,8 @@ impl Restart {
 /// How the pace came back after a crash.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Recovery {
+    /// How long the server was away, in seconds.
+    pub(crate) away: f64,
     /// Tasks a second before it.
     pub(crate) before: f64,
     /// The best pace after it, as a share of that.
@@ -45,7 +47,7 @@ pub(crate) fn judge(finished: &[Micros], restart: Restart, end: Micros) -> Recov
     };
     let quiet = Micros::try_from(QUIET.as_micros()).expect("a short time");
     let before = between(restart.down - quiet, restart.down) as f64 / seconds(quiet);
-    let mut recovery = Recovery { before, best: 0.0, most: None, full: None };
+    let mut recovery = Recovery { away: restart.downtime(), before, best: 0.0, most: None, full: None };
     let mut from = restart.up;
     while from + WINDOW <= end && recovery.full.is_none() {
         let share = between(from, from + WINDOW) as f64 / seconds(WINDOW) / before;

@@ -21,6 +21,8 @@ pub(crate) enum Route {
     Direct,
     /// Where answers are cut off.
     Proxied,
+    /// By a port of one's own.
+    Own(u16),
 }
 
 /// See the module.
@@ -84,6 +86,7 @@ impl Stage {
         url_by(match route {
             Route::Direct => self.port,
             Route::Proxied => self.proxy.port(),
+            Route::Own(port) => port,
         })
     }
 

@@ -1,17 +1,18 @@
 //! Those who submit: one text under a key or without, files of lines, and some under a key that another sends too.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::cli::{Fate, call};
 use crate::journal::{Kind, Submit, Told};
 use crate::plan::{Deck, millis, now};
 use crate::proxy::{Cut, Proxy};
 use crate::stage::{Route, Stage, url_by};
+use crate::support::PATIENCE;
 use crate::texts::{errand, text};
 
 /// The most waiting tasks for the meter: enough to be never without, few enough to come to an end.
-const BACKLOG: i64 = 1_500;
+const BACKLOG: i64 = 1_000;
 
 #[derive(Debug, Clone, Copy)]
 enum Act {
@@ -109,7 +110,8 @@ async fn send(stage: &Stage, url: &str, text: &str, key: &str, fate: Fate) -> To
     told
 }
 
-async fn lines(stage: &Stage, url: &str, name: &str, texts: &[String], queue: &str, fate: Fate) {
+/// A file of lines.
+pub(crate) async fn lines(stage: &Stage, url: &str, name: &str, texts: &[String], queue: &str, fate: Fate) {
     let path = stage.folder().join(format!("{name}.txt"));
     std::fs::write(&path, texts.join("\n")).expect("write a file of lines");
     let at = now();
@@ -127,16 +129,19 @@ pub(crate) async fn doomed(stage: Arc<Stage>) {
     let text = text(&mut dice, "is doomed");
     proxy.cut(Cut::Last, "is doomed");
     send(&stage, &url_by(proxy.port()), &text, "doomed", Fate::Lives).await;
-    loop {
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
         let told = send(&stage, &stage.url(Route::Direct), &text, "doomed", Fate::Lives).await;
-        if told.code() != Some(5) {
+        if told.code() == Some(0) {
             return;
         }
     }
+    panic!("a key whose outcome is not known could not be sent again");
 }
 
 /// A held task that is certainly there; its id.
 pub(crate) async fn held(stage: &Stage, text: &str, tenant: &str) -> i64 {
+    let started = Instant::now();
     loop {
         let at = now();
         let key = format!("held {text}");
@@ -152,6 +157,7 @@ pub(crate) async fn held(stage: &Stage, text: &str, tenant: &str) -> i64 {
         if let Some(id) = id {
             return id;
         }
+        assert!(started.elapsed() < PATIENCE, "`{text}` could not be submitted");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

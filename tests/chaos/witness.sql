@@ -1,5 +1,6 @@
 -- A second witness: every change of a task is written down by the database itself, beside what the program records,
--- with what the owner's lease was at that moment; and every instance that was declared lost.
+-- with what the owner's lease was at that moment; every instance that was declared lost, and any that
+-- rose again.
 CREATE SCHEMA chaos;
 CREATE TABLE chaos.steps (
     n                bigint      GENERATED ALWAYS AS IDENTITY,
@@ -26,6 +27,11 @@ CREATE TABLE chaos.losses (
     instance uuid        NOT NULL,
     at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     lease    timestamptz NOT NULL
+);
+CREATE TABLE chaos.rises (
+    instance uuid NOT NULL,
+    ended    text NOT NULL,
+    state    text NOT NULL
 );
 
 CREATE FUNCTION chaos.step() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -54,3 +60,11 @@ BEGIN
 END $$;
 CREATE TRIGGER chaos_loss AFTER UPDATE ON taskdeck.instances
     FOR EACH ROW WHEN (NEW.state = 'lost' AND OLD.state <> 'lost') EXECUTE FUNCTION chaos.loss();
+
+CREATE FUNCTION chaos.rise() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO chaos.rises (instance, ended, state) VALUES (OLD.id, OLD.state, NEW.state);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER chaos_rise AFTER UPDATE ON taskdeck.instances
+    FOR EACH ROW WHEN (OLD.state IN ('stopped', 'lost') AND NEW.state <> OLD.state) EXECUTE FUNCTION chaos.rise();

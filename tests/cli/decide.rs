@@ -190,3 +190,24 @@ async fn what_was_decided_again_is_said() {
     assert!(message.contains("40001") && message.contains("tried again 3 times"), "{message}");
     assert_eq!(db.psql("SELECT status, version FROM taskdeck.tasks WHERE id = 3"), "SUBMITTED|0");
 }
+
+#[tokio::test]
+async fn nobody_approves_what_they_submitted_where_four_eyes_are_asked_for() {
+    let db = database().await;
+    let careful = User::of(&db.url).with("TASKDECK_FOUR_EYES", "true");
+    let careless = User::of(&db.url);
+    careful.text(0, &["submit", "--hold", "one"]);
+    careless.text(0, &["submit", "--hold", "two"]);
+    // The first task keeps the rule; for the second it is the approver's configuration that has it.
+    for (user, id) in [(&careless, "1"), (&careful, "2")] {
+        let refused = user.json(7, &["approve", id]);
+        assert_eq!(
+            (&refused["outcome"], &refused["task"]["status"]),
+            (&json!("refused"), &json!("SUBMITTED"))
+        );
+        assert!(refused["message"].as_str().is_some_and(|text| text.contains("four eyes")), "{refused}");
+        assert_eq!(user.json(0, &["show", id])["events"], json!([]));
+    }
+    assert_eq!(careless.json(0, &["show", "1"])["task"]["submitted_by"], "tester");
+    assert_eq!(careful.json(0, &["--operator", "bob", "approve", "1", "2"])["outcome"], "committed");
+}

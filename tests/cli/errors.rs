@@ -23,6 +23,11 @@ const COMMANDS: &[&[&str]] = &[
     &["--no-ui"],
 ];
 
+/// Those that somebody waits for. A worker waits for its database itself; `tests/ends/starting.rs` has that.
+fn commands() -> impl Iterator<Item = &'static [&'static str]> {
+    COMMANDS.iter().copied().filter(|command| command[0] != "--no-ui")
+}
+
 #[test]
 fn a_server_that_goes_away_is_exit_5_and_is_not_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
@@ -38,7 +43,7 @@ fn a_server_that_goes_away_is_exit_5_and_is_not_tried_again() {
         }
     });
     let user = User::of(&format!("postgresql://app@127.0.0.1:{port}/none?sslmode=disable"));
-    for command in COMMANDS {
+    for command in commands() {
         let before = tries.load(Ordering::SeqCst);
         let run = user.run(command);
         assert_eq!(run.code, 5, "{command:?}: {run:?}");
@@ -50,7 +55,7 @@ fn a_server_that_goes_away_is_exit_5_and_is_not_tried_again() {
 fn an_address_where_nobody_listens_is_exit_5() {
     let port = free_port();
     let user = User::of(&format!("postgresql://app:s3cret-word@127.0.0.1:{port}/none"));
-    for command in COMMANDS {
+    for command in commands() {
         let run = user.run(command);
         assert_eq!(run.code, 5, "{command:?}: {run:?}");
         let said = format!("{}{}", run.out, run.err);
@@ -90,7 +95,7 @@ fn no_output_of_any_command_shows_the_password() {
     let url = empty_database().replace("tester@", "tester:s3cret-word@");
     let file = User::new();
     file.file(".config/taskdeck/config.toml", format!("database_url = \"{url}\"\noperator = \"x\""));
-    let listless: Vec<&[&str]> = COMMANDS.iter().copied().filter(|command| command[0] != "--no-ui").collect();
+    let listless: Vec<&[&str]> = commands().collect();
     let waiting: &[&str] = &["submit", "--wait", "--timeout", "10ms", "x"];
     let more: [&[&str]; 4] = [&["config"], &["-vvv", "list"], &["--poll", "x", "config"], &["nonsense"]];
     for user in [User::of(&url), file] {

@@ -12,6 +12,7 @@ mod config;
 mod decide;
 mod doctor;
 mod errors;
+mod events;
 mod help;
 mod hostile;
 mod list_show;

@@ -10,15 +10,19 @@ use std::time::Duration;
 
 use taskdeck::db::sql::{ALL, TASK};
 use taskdeck::db::{Db, Limits, ListQuery, Preview, Wake};
+use taskdeck::domain::audit::AuditQuery;
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::observed::Filter;
-use taskdeck::domain::{InstanceId, InstanceState, NewTask, TaskId};
+use taskdeck::domain::queue::QueueAct;
+use taskdeck::domain::{InstanceId, InstanceState, NewTask, StopMode, TaskId};
 use tokio_postgres::Client;
 
+use crate::fleet::stop;
+use crate::queues;
 use crate::scene::{
-    LONG, beat, claim, decided, decision, failure, fill, new_instance, number, outside, quiet, request, row,
-    running, submit, success, until_no_transaction, until_no_waiter, until_waiting, worker, worker_with,
+    LONG, beat, claim, decided, decision, failure, fill, name, new_instance, number, outside, quiet, request,
+    row, running, submit, success, until_no_transaction, until_no_waiter, until_waiting, worker, worker_with,
 };
 use crate::support::{PATIENCE, TestDb, database, empty_database, open, until};
 
@@ -141,6 +145,7 @@ async fn every_statement_may_be_given_up_anywhere() {
     Box::pin(operators_calls(&scene)).await;
     Box::pin(readers_calls(&scene)).await;
     Box::pin(workers_calls(&scene)).await;
+    Box::pin(calls_about_processes_and_queues(&scene)).await;
     Box::pin(opening(&scene)).await;
     Box::pin(a_large_tables_overview(&scene)).await;
     let sent = scene.sent.borrow();
@@ -186,6 +191,36 @@ async fn operators_calls(scene: &Scene) {
             db.settle_wakes().await;
         })
         .await;
+}
+
+async fn calls_about_processes_and_queues(scene: &Scene) {
+    let asked = async |db: &Db| worker(db).await;
+    scene
+        .drop_everywhere("stop", asked, async |db, id| {
+            db.stop(&stop("bob", StopMode::Drain, &[(id, 0)]), &quiet).await
+        })
+        .await;
+    scene
+        .drop_everywhere("stop in vain", asked, async |db, id| {
+            db.stop(&stop("bob", StopMode::Drain, &[(id, 9)]), &quiet).await
+        })
+        .await;
+    let act = |act, version| queues::decision("bob", act, "other", version);
+    let version = async |db: &Db| db.gate(&name("other")).await.expect("read");
+    scene
+        .drop_everywhere("pause or resume", version, async |db, gate| {
+            let next = if gate.paused { QueueAct::Resume } else { QueueAct::Pause };
+            db.decide_queue(&act(next, gate.version), &quiet).await
+        })
+        .await;
+    scene
+        .drop_everywhere("pause in vain", nothing, async |db, ()| {
+            db.decide_queue(&act(QueueAct::Pause, 999), &quiet).await
+        })
+        .await;
+    let all = AuditQuery { limit: 9, ..AuditQuery::default() };
+    scene.drop_everywhere("audit", nothing, async |db, ()| db.audit(&all).await).await;
+    scene.drop_everywhere("queues", nothing, async |db, ()| db.queues(None).await).await;
 }
 
 async fn readers_calls(scene: &Scene) {
@@ -323,6 +358,9 @@ async fn a_wait_for_a_wake_up() {
     panic!("the wait does not end");
 }
 
+/// How many tables the schema has.
+const TABLES: i64 = 6;
+
 #[tokio::test]
 async fn a_migration() {
     for polls in 0..1_000 {
@@ -333,9 +371,9 @@ async fn a_migration() {
         until_no_transaction(&client).await;
         let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'taskdeck'";
         let made = number(&client, tables).await;
-        assert!(made == 0 || made == 5, "{made} of 5 tables after {polls} polls");
+        assert!(made == 0 || made == TABLES, "{made} of {TABLES} tables after {polls} polls");
         db.migrate().await.unwrap_or_else(|error| panic!("after {polls} polls: {error}"));
-        assert_eq!(number(&client, tables).await, 5);
+        assert_eq!(number(&client, tables).await, TABLES);
         db.check_schema().await.expect("complete");
         if done.is_some() {
             assert!(polls > 5, "the migration waited for hardly anything: it was not tried");

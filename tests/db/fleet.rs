@@ -17,7 +17,7 @@ use crate::scene::{
 };
 use crate::support::{PATIENCE, database, open, shared_server};
 
-fn stop(by: &str, mode: StopMode, seen: &[(InstanceId, i64)]) -> Stop {
+pub(crate) fn stop(by: &str, mode: StopMode, seen: &[(InstanceId, i64)]) -> Stop {
     Stop {
         mode,
         instances: seen.iter().map(|&(id, stop_version)| SeenInstance { id, stop_version }).collect(),

@@ -14,6 +14,7 @@ mod decisions;
 mod drops;
 mod finishes;
 mod fleet;
+mod four_eyes;
 mod hosts;
 mod leases;
 mod lists;

@@ -16,7 +16,7 @@ use crate::scene::{
 };
 use crate::support::{database, open, shared_server};
 
-fn decision(by: &str, act: QueueAct, queue: &str, version: i64) -> QueueDecision {
+pub(crate) fn decision(by: &str, act: QueueAct, queue: &str, version: i64) -> QueueDecision {
     QueueDecision {
         act,
         queue: name(queue),

@@ -10,7 +10,9 @@ use taskdeck::db::{
 use taskdeck::domain::decision::{Decision, DecisionKind, Seen};
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::{Decided, Finished, Submitted, TaskHistory, Verdict};
-use taskdeck::domain::{InstanceId, InstanceState, Name, NewTask, OperationId, Task, TaskId, TextCounts};
+use taskdeck::domain::{
+    Approval, InstanceId, InstanceState, Name, NewTask, OperationId, Task, TaskId, TextCounts,
+};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
@@ -168,6 +170,7 @@ pub(crate) fn decision(kind: DecisionKind, rows: &[&Task]) -> Decision {
         rows: rows.iter().map(|task| Seen { id: task.id, version: task.version }).collect(),
         tenant: None,
         operator: "alice".to_owned(),
+        approval: Approval::Anybody,
         reason: None,
         operation: operation(),
     }

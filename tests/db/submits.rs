@@ -6,7 +6,7 @@ use std::time::Duration;
 use taskdeck::db::{Db, Limits, Preview};
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::Submitted;
-use taskdeck::domain::{Name, NewTask, Status};
+use taskdeck::domain::{Approval, Name, NewTask, Status};
 
 use crate::scene::{name, number, outside, quiet, unavailable};
 use crate::support::{database, database_with, until};
@@ -30,12 +30,15 @@ async fn a_key_names_one_row() {
         max_attempts: 5,
         delay: std::time::Duration::from_secs(90),
         admission: Admission::Hold,
+        submitted_by: Some("alice".to_owned()),
+        approval: Approval::Another,
     };
     let first = db.submit("one text", &new, &key("k"), &quiet).await.expect("submit");
     let task = &first.task;
     assert_eq!((task.tenant.as_str(), task.queue.as_str(), task.status), ("a", "mail", Status::Submitted));
     assert_eq!((task.priority, task.max_attempts, task.version, task.claim_no), (7, 5, 0, 0));
     assert_eq!(task.scheduled_at.duration_since(task.created_at).as_secs(), 90);
+    assert_eq!((task.submitted_by.as_deref(), task.approval), (Some("alice"), Approval::Another));
     assert_eq!((first.created, first.resolved_from_unknown), (true, false));
     let again = db.submit("another text", &NewTask::default(), &key("k"), &quiet).await.expect("submit");
     assert_eq!((again.created, &again.task), (false, task), "the first one's row, as it is");

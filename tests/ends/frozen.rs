@@ -150,9 +150,8 @@ fn a_console_that_was_frozen_says_that_its_lease_was_lost() {
     assert!(screen.contains("LOST"), "{screen}");
     // The screen says what the table says: the old instance is lost, this one works.
     desk.terminal.wait_for("both of its instances", |screen| {
-        let row = |name: &str, word: &str| {
-            screen.lines().any(|line| line.contains(&name) && line.contains(word) && line.contains("console"))
-        };
+        let row =
+            |name: &str, word: &str| screen.lines().any(|line| line.contains(name) && line.contains(word));
         row("here", "working") && row(&console.pid.to_string(), "LOST")
     });
     assert_eq!(everything(&desk, id), finished, "the late one changed something");

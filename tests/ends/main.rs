@@ -24,8 +24,12 @@ mod clocks;
 mod files;
 mod frozen;
 mod hearing;
+mod killed;
+mod reluctant;
 mod signalled;
 mod slow;
+mod starting;
+mod stopping;
 mod tenants;
 mod unanswered;
 

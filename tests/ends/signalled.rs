@@ -80,3 +80,21 @@ fn sigterm_ends_it_while_its_line_has_stalled() {
     assert!(desk.row(id).starts_with("SUCCEEDED|"), "{}", desk.row(id));
     assert_eq!(desk.psql("SELECT state FROM taskdeck.instances"), "stopped");
 }
+
+/// It is for ending a program on the spot, so nothing is drained; but the shell gets its terminal as it was.
+#[test]
+fn sigquit_gives_the_terminal_back_and_then_ends_it() {
+    let (mut desk, process, id) = {
+        let mut desk = Desk::open(&empty_database());
+        // No file of the whole memory for a test.
+        desk.terminal.line("ulimit -c 0");
+        let process = desk.start("--workers 1 --work-delay 50s");
+        desk.begin_empty();
+        let id = desk.submit(&["takes its time"]);
+        desk.wait_line(id, &["RUNNING"]);
+        (desk, process, id)
+    };
+    process.signal(Signal::QUIT);
+    assert_eq!(desk.back_in_shell(), 128 + 3);
+    assert!(desk.row(id).starts_with("RUNNING|"), "{}", desk.row(id));
+}

@@ -4,6 +4,9 @@ use crate::desk::Desk;
 use crate::proxy::{Cut, Proxy};
 use crate::support::{empty_database, shared_server};
 
+/// A text that only the statement holds which looks for what a decision has changed.
+const TRACE: &str = "AND (v.move = $4";
+
 /// A desk whose database is behind a proxy, with the runtime that the proxy needs.
 fn behind_proxy() -> (Desk, Proxy, tokio::runtime::Runtime) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -29,6 +32,7 @@ fn a_write_whose_answer_is_lost_is_pursued_to_its_end() {
     // The first answer is lost, and so are those to the first times that it is asked again.
     for _ in 0..6 {
         proxy.cut(Cut::After, "said by the operator");
+        proxy.cut(Cut::After, TRACE);
     }
     desk.terminal.keys("ci");
     desk.terminal.keys("said by the operator\r");
@@ -52,6 +56,7 @@ fn leaving_a_write_without_its_answer_is_said_and_is_no_success() {
     desk.terminal.keys("g");
     for _ in 0..500 {
         proxy.cut(Cut::After, "said by the operator");
+        proxy.cut(Cut::After, TRACE);
     }
     desk.terminal.keys("ci");
     desk.terminal.keys("said by the operator\r");

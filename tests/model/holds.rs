@@ -2,8 +2,8 @@
 
 use taskdeck::domain::Status;
 
+use crate::guards::{Guard, Guards};
 use crate::properties::Sight;
-use crate::protocol::{Guard, Guards};
 use crate::search::explore;
 use crate::world::{Budget, World};
 

@@ -5,11 +5,17 @@
 mod support;
 
 mod act;
+mod calls;
 mod conformance;
 mod counterexamples;
+mod docs;
+mod guards;
 mod holds;
+mod operators;
 mod properties;
 mod protocol;
+mod real;
 mod search;
+mod steps;
 mod walk;
 mod world;

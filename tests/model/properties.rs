@@ -213,7 +213,7 @@ pub(crate) fn sights(before: &World, act: Act, after: &World, mut see: impl FnMu
         }
         Act::Releases { .. } if rows => see(Sight::Released),
         Act::Ends { process } if after.processes[usize::from(process)].life == Life::Ended => {
-            see(Sight::Ended)
+            see(Sight::Ended);
         }
         Act::Finishes { task, .. } => match after.tables.tasks[usize::from(task)].map(|row| row.status) {
             Some(Status::Succeeded) if rows => see(Sight::Succeeded),

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
 use crate::act::Act;
+use crate::guards::Guards;
 use crate::properties::{Property, Sight, all_ended, broken, sights};
-use crate::protocol::Guards;
 use crate::world::World;
 
 /// The most states that a search visits before it is taken for unbounded.

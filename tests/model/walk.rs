@@ -1,12 +1,12 @@
 //! A random walk over the statements: what to do next, and what the model answers.
 
-use std::collections::HashMap;
-
 use fastrand::Rng;
 use taskdeck::domain::outcome::Finished;
 use taskdeck::domain::{DecisionKind, Status};
 
-use crate::protocol::{End, Events, Guards, INSTANCES, State, TASKS, Tables};
+use crate::calls::Log;
+use crate::guards::Guards;
+use crate::protocol::{End, INSTANCES, State, TASKS, Tables, Task};
 
 /// Attempts before a task is FAILED.
 pub(crate) const MAX_ATTEMPTS: u8 = 2;
@@ -61,6 +61,11 @@ pub(crate) enum Call {
         id: u8,
         lease: bool,
     },
+    /// Outside: it ends or is lost whatever it holds, as one does whose claim is won meanwhile.
+    SetState {
+        id: u8,
+        state: State,
+    },
     /// Outside: the row is forgotten.
     Prune {
         id: u8,
@@ -92,6 +97,8 @@ pub(crate) enum Did {
 /// An answer, as far as the model knows of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
+    /// The database refused, and what it said.
+    Failed(String),
     Done,
     Created(bool),
     Claimed(Vec<(u8, u8)>),
@@ -103,20 +110,6 @@ pub(crate) enum Answer {
     Renewed(bool),
     Lost(Vec<u8>),
     Recovered(Vec<(u8, Status, u8)>),
-}
-
-/// The events of a walk.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Log(HashMap<(u8, u8), Status>);
-
-impl Events for Log {
-    fn of(&self, operation: u8, task: u8) -> Option<Status> {
-        self.0.get(&(operation, task)).copied()
-    }
-
-    fn note(&mut self, operation: u8, task: u8, after: Status) {
-        self.0.insert((operation, task), after);
-    }
 }
 
 /// The model's side of a walk.
@@ -153,6 +146,13 @@ impl Walk {
         let current = self.tables.tasks[usize::from(task)].map_or(0, |row| row.claim_no);
         let beside = [current.saturating_sub(1), current + 1];
         (task, if self.often() { current } else { beside[self.rng.usize(..2)] })
+    }
+
+    /// A task that is RUNNING, if there is one.
+    fn running(&mut self) -> u8 {
+        let running = |row: &Option<Task>| row.is_some_and(|row| row.status == Status::Running);
+        let place = self.tables.tasks.iter().position(running);
+        place.map_or_else(|| self.any(TASKS), |place| u8::try_from(place).expect("few"))
     }
 
     /// Mostly who owns the task, sometimes anybody.
@@ -221,7 +221,7 @@ impl Walk {
             return Call::Submit { place: u8::try_from(place).expect("few"), status };
         }
         let (id, task) = (self.any(INSTANCES), self.any(TASKS));
-        match self.rng.u8(..40) {
+        match self.rng.u8(..44) {
             0 => Call::Submit { place: task, status: Status::Queued },
             1..=3 => Call::Register { id },
             4..=7 => Call::ClaimNext { id },
@@ -237,11 +237,19 @@ impl Walk {
                 Call::Heartbeat { id, state: if self.often() { State::Working } else { State::Draining } }
             }
             30 => Call::DeclareLost,
-            31 | 32 => Call::TakeBack,
+            31 | 32 | 41 | 42 => Call::TakeBack,
             33 => Call::Recover,
             34 => Call::EndInstance { id },
-            35..=37 => Call::SetLease { id: self.owner(task), lease: self.rng.u8(..3) == 0 },
+            35..=37 => {
+                let task = self.running();
+                Call::SetLease { id: self.owner(task), lease: self.rng.u8(..3) == 0 }
+            }
             38 if self.rng.bool() => Call::Prune { id },
+            39 | 40 => {
+                let state = if self.rng.bool() { State::Lost } else { State::Stopped };
+                let task = self.running();
+                Call::SetState { id: self.owner(task), state }
+            }
             _ => Call::ComesDue { task },
         }
     }
@@ -295,6 +303,13 @@ impl Walk {
                 }
                 Answer::Done
             }
+            Call::SetState { id, state } => {
+                if let Some(row) = &mut tables.instances[usize::from(*id)] {
+                    row.state = *state;
+                    row.lease &= *state != State::Stopped;
+                }
+                Answer::Done
+            }
             Call::Prune { id } => {
                 tables.instances[usize::from(*id)] = None;
                 Answer::Done
@@ -306,69 +321,5 @@ impl Walk {
                 Answer::Done
             }
         }
-    }
-}
-
-impl Tables<Log> {
-    /// `Db::finish`: the successes in one statement, then each of the others, then whether it was this same finish.
-    fn finish_all(&mut self, id: u8, finishes: &[OneFinish]) -> Vec<Finished> {
-        let guards = Guards::ALL;
-        let mut committed = Vec::new();
-        for one in finishes {
-            if let End::Success(result) = one.end {
-                committed.push(self.finish_success(guards, id, (one.task, one.claim_no), result));
-            } else {
-                committed.push(false);
-            }
-        }
-        let answers = finishes.iter().zip(committed).map(|(one, committed)| {
-            if committed {
-                return Finished::Committed { status: Status::Succeeded };
-            }
-            let Some(ended) = self.finish(guards, id, (one.task, one.claim_no), one.end, one.operation)
-            else {
-                return Finished::NotFound;
-            };
-            let own = ended.own && one.end != End::Failure;
-            match self.events.of(one.operation, one.task) {
-                _ if ended.changed || own => Finished::Committed { status: ended.status },
-                Some(status) => Finished::Committed { status },
-                None => Finished::LeaseLost { status: ended.status, claim_no: ended.claim_no.into() },
-            }
-        });
-        answers.collect()
-    }
-
-    /// `Db::decide`: the decision, then, where it changed nothing, whether it had before.
-    fn decide_and_ask(&mut self, kind: DecisionKind, seen: &[(u8, u8)], operation: u8) -> Vec<(u8, Did)> {
-        let guards = Guards::ALL;
-        let may: Vec<bool> = seen.iter().map(|seen| self.judged(guards, kind, *seen).is_some()).collect();
-        let changed = self.decide(guards, kind, seen, operation);
-        let before = seen.iter().all(|(task, _)| self.events.of(operation, *task).is_some());
-        let did = seen.iter().zip(may).map(|((task, _), may)| {
-            let did = match self.tables_row(*task) {
-                None => Did::NotFound,
-                Some((status, version)) if changed || before => Did::Committed(status, version),
-                Some((status, version)) if may => Did::Held(status, version),
-                Some((status, version)) => Did::Conflict(status, version),
-            };
-            (*task, did)
-        });
-        did.collect()
-    }
-
-    fn tables_row(&self, task: u8) -> Option<(Status, u8)> {
-        self.tasks[usize::from(task)].map(|row| (row.status, row.version))
-    }
-
-    fn take_back(&mut self) -> Vec<(u8, Status, u8)> {
-        let guards = Guards::ALL;
-        let seen: Vec<_> = (0..2).filter_map(|task| self.recover_sees(guards, task)).collect();
-        seen.into_iter()
-            .filter_map(|seen| {
-                let status = self.recover_takes(guards, seen)?;
-                Some((seen.task, status, self.tasks[usize::from(seen.task)]?.claim_no))
-            })
-            .collect()
     }
 }

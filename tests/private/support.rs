@@ -5,13 +5,17 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use taskdeck::db::private::{Left, Options, Origin, PrivateServer, destroy};
+use taskdeck::db::private::{Kept, Left, Options, Origin, PrivateServer, destroy};
 
 /// Tells a run of the test binary that it is a helper process, and which folder to use.
 const HELPER: &str = "TASKDECK_TEST_PRIVATE_FOLDER";
+
+/// Tells it to look after its server too.
+const KEEPS: &str = "TASKDECK_TEST_PRIVATE_KEEPS";
 
 /// A folder that the server's account can reach; whatever is in it is stopped and removed at the end.
 pub(crate) struct Folder {
@@ -65,15 +69,35 @@ pub(crate) fn options(folder: &Path) -> Options {
 pub(crate) struct Helper {
     child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    lines: Receiver<String>,
 }
 
 impl Helper {
     /// Starts the process, in a process group of its own; it does nothing until [`Helper::go`].
     pub(crate) fn new(folder: &Folder) -> Self {
+        Self::with(folder, &[])
+    }
+
+    /// One that looks after the server while it uses it, and has joined.
+    pub(crate) fn keeping(folder: &Folder) -> (Self, Joined) {
+        let mut helper = Self::with(folder, &[(KEEPS, "1")]);
+        helper.go();
+        let joined = helper.joined();
+        (helper, joined)
+    }
+
+    /// What it says that it found when the server had gone: the new process, and how it came by it.
+    pub(crate) fn again(&mut self) -> (u32, String) {
+        let answer = self.answer("AGAIN ");
+        let (pid, origin) = answer.split_once(' ').expect("two words");
+        (pid.parse().expect("a process id"), origin.to_owned())
+    }
+
+    fn with(folder: &Folder, variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this binary"))
             .args(["--exact", "helper_process", "--nocapture", "--test-threads=1"])
             .env(HELPER, folder.path())
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -81,7 +105,14 @@ impl Helper {
             .expect("a helper process");
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("its output"));
-        Self { child, stdin, stdout }
+        let (tell, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // A helper that nobody listens to any more may still speak.
+                let _ = tell.send(line);
+            }
+        });
+        Self { child, stdin, lines }
     }
 
     /// A process that already uses the server.
@@ -102,9 +133,10 @@ impl Helper {
     }
 
     fn answer(&mut self, prefix: &str) -> String {
+        let until = Instant::now() + Duration::from_mins(1);
         loop {
-            let mut line = String::new();
-            assert_ne!(self.stdout.read_line(&mut line).expect("its output"), 0, "the helper ended early");
+            let line = self.lines.recv_timeout(until.saturating_duration_since(Instant::now()));
+            let line = line.unwrap_or_else(|error| panic!("the helper does not say {prefix}: {error}"));
             // The test harness writes the test's name in front of the first line.
             if let Some(at) = line.find(prefix) {
                 return line[at + prefix.len()..].trim().to_owned();
@@ -156,13 +188,21 @@ pub(crate) fn be_helper() {
     if !matches!(lines.next(), Some(Ok(_))) {
         return;
     }
-    let server = PrivateServer::start(&options(Path::new(&folder))).expect("a server for the helper");
+    let mut server = PrivateServer::start(&options(Path::new(&folder))).expect("a server for the helper");
     let origin = match server.origin() {
         Origin::Created => "created",
         Origin::Started => "started",
         Origin::Adopted => "adopted",
     };
     println!("JOINED {origin} {}", server.pid());
+    if std::env::var_os(KEEPS).is_some() {
+        let tell = |kept| match kept {
+            Kept::Gone { pid } => println!("GONE {pid}"),
+            Kept::Again { pid, origin } => println!("AGAIN {pid} {origin:?}"),
+            Kept::Failed { error } => println!("FAILED {error}"),
+        };
+        server.keep_running(tell).expect("somebody looks after it");
+    }
     let _ = lines.next();
     match server.leave().expect("the helper leaves") {
         Left::Stopped => println!("LEFT stopped"),

@@ -6,6 +6,9 @@ use crate::desk::{Desk, wait_until};
 use crate::support::empty_database;
 use crate::worker::Headless;
 
+/// Nothing wakes them here, so they learn of a request at a heartbeat, long before the task has ended.
+const WORKS: &str = "--workers 1 --work-delay 8s --lease 9s";
+
 /// Bob asks whatever works, by the same columns that the program's own statement writes.
 fn bob_asks(desk: &Desk) {
     desk.psql(
@@ -66,12 +69,14 @@ fn somebody_who_asked_first_is_told_of_and_nothing_is_sent_twice() {
     let mut desk = Desk::sized(160, 40, Some(&url), &[]);
     desk.start("--workers 0");
     desk.begin_empty();
-    let worker = Headless::start(&url, &["--workers", "1", "--work-delay", "50s"], &[]);
+    let worker = Headless::start(&url, &["--workers", "1", "--work-delay", "50s", "--lease", "9s"], &[]);
     let name = format!(":{}", worker.process().pid);
     let id = desk.submit(&["takes its time"]);
     desk.wait_row(id, |row| row.starts_with("RUNNING"));
-    desk.terminal.keys("2j");
-    desk.terminal.wait_for("the cursor", |screen| has_line(screen, &[" > ", &name, "1/1"]));
+    desk.terminal.keys("2");
+    desk.terminal.wait_for("the worker", |screen| has_line(screen, &[&name, "working", "1/1"]));
+    desk.terminal.keys("j");
+    desk.terminal.wait_for("the cursor", |screen| has_line(screen, &[" > ", &name]));
     desk.terminal.keys("d");
     desk.wait_dialog("It claims nothing more");
     bob_asks(&desk);
@@ -99,7 +104,7 @@ fn somebody_who_asked_first_is_told_of_and_nothing_is_sent_twice() {
 fn a_console_whose_workers_were_asked_to_stop_lives_on_watching() {
     let url = empty_database();
     let mut desk = Desk::sized(160, 40, Some(&url), &[]);
-    desk.start("--workers 1 --work-delay 4s");
+    desk.start(WORKS);
     desk.begin_empty();
     let id = desk.submit(&["takes its time"]);
     desk.wait_line(id, &["RUNNING", "here/"]);
@@ -134,7 +139,7 @@ fn a_console_whose_workers_were_asked_to_stop_lives_on_watching() {
 #[test]
 fn quitting_while_workers_drain_on_request_ends_the_process_with_them() {
     let mut desk = Desk::open(&empty_database());
-    desk.start("--workers 1 --work-delay 4s");
+    desk.start(WORKS);
     desk.begin_empty();
     let id = desk.submit(&["takes its time"]);
     desk.wait_line(id, &["RUNNING", "here/"]);

@@ -52,7 +52,9 @@ fn a_console_without_its_database_can_still_be_left() {
     desk.begin_empty();
     server.stop();
     desk.terminal.wait_text("NO ANSWER");
-    assert_eq!(desk.quit(), 0);
+    // Nobody confirmed its end, which it says.
+    assert_eq!(desk.quit(), 1);
+    assert!(desk.terminal.screen().contains("did not answer at the end"), "{}", desk.terminal.screen());
     // And one that never finds it says so and ends.
     desk.run("taskdeck --workers 1");
     assert_eq!(desk.back_in_shell(), 5);

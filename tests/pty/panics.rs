@@ -105,6 +105,7 @@ fn setup() -> Setup {
         workers: 2,
         grace: Duration::from_secs(30),
         max_input_bytes: 1_000,
+        approval: taskdeck::domain::Approval::Anybody,
         tenant: Name::default_name(),
         queue: Name::default_name(),
         max_attempts: 3,

@@ -159,6 +159,36 @@ fn a_killed_console_leaves_a_server_that_the_next_adopts() {
 }
 
 #[test]
+fn a_server_that_is_killed_under_a_console_is_started_again_and_said() {
+    let folder = Folder::new();
+    let mut desk = folder.desk();
+    desk.start("--workers 1");
+    desk.begin_empty();
+    folder.command(&["submit", "before"]);
+    desk.terminal.wait_text("SUCCEEDED");
+    let server = folder.server();
+    server.signal(Signal::KILL);
+    server.wait_gone();
+    wait_until("another server", || {
+        let status = folder.command(&["private", "status"]);
+        (status["state"] == "running" && status["pid"] != server.pid).then_some(())
+    });
+    desk.terminal
+        .wait_for("all well again", |screen| screen.contains("link ok") && !screen.contains("NO ANSWER"));
+    desk.terminal.keys("5");
+    desk.terminal.wait_text("the private server has gone; it is started again");
+    desk.terminal.wait_text("the private server runs again");
+    desk.terminal.keys("1");
+    // It works on, and what was done is there.
+    folder.command(&["submit", "after"]);
+    desk.terminal.wait_for("both", |screen| rows_with(screen, "SUCCEEDED") == 2);
+    let next = folder.server();
+    assert_eq!(desk.quit(), 0);
+    next.wait_gone();
+    assert_eq!(folder.command(&["private", "status"])["state"], "stopped");
+}
+
+#[test]
 fn destroying_asks_and_only_a_yes_is_a_yes() {
     let folder = Folder::new();
     folder.command(&["submit", "kept"]);

@@ -6,9 +6,9 @@ use ratatui::buffer::Buffer;
 use taskdeck::app::Message;
 use taskdeck::domain::observed::Listed;
 use taskdeck::domain::outcome::TaskHistory;
-use taskdeck::domain::{Status, Task, TaskId};
+use taskdeck::domain::{Status, StopMode, StopRequest, Task, TaskId};
 
-use crate::fixtures::{health, instances, local, rows, task};
+use crate::fixtures::{by_bob, health, instances, local, rows, task};
 use crate::scenes::SCENES;
 use crate::world::{World, now, plain};
 
@@ -67,7 +67,11 @@ fn hostile(text: &str) -> World {
     for process in &mut processes {
         text.clone_into(&mut process.host);
         text.clone_into(&mut process.kind);
+        text.clone_into(&mut process.operator);
+        text.clone_into(&mut process.version);
         process.queues = vec![text.to_owned(); 3];
+        let request = by_bob(StopMode::Drain, 3, Some(text));
+        process.stop = Some(StopRequest { by: text.to_owned(), ..request });
     }
     let mut server = health();
     text.clone_into(&mut server.role);
@@ -88,7 +92,24 @@ fn hostile(text: &str) -> World {
 #[test]
 fn no_field_lets_a_terminal_be_told_anything() {
     for text in HOSTILE {
-        for keys in ["", "enter", "enter enter", "2", "3", "5", "c", "A c", "?", "n", "q", ":", "/"] {
+        for keys in [
+            "",
+            "enter",
+            "enter enter",
+            "2",
+            "2 j",
+            "2 d",
+            "2 d c",
+            "3",
+            "5",
+            "c",
+            "A c",
+            "?",
+            "n",
+            "q",
+            ":",
+            "/",
+        ] {
             for (width, height) in [(120, 40), (80, 24), (33, 9)] {
                 let mut world = hostile(text);
                 world.size(width, height).press(keys);

@@ -9,7 +9,8 @@ use taskdeck::domain::observed::{
     StatementFigures, Tallies, Tally,
 };
 use taskdeck::domain::{
-    Event, Instance, InstanceState, OperationId, Status, StopMode, StopRequest, Task, TaskId, TextCounts,
+    Approval, Event, Instance, InstanceState, OperationId, Status, StopMode, StopRequest, Task, TaskId,
+    TextCounts,
 };
 use uuid::Uuid;
 
@@ -31,6 +32,8 @@ pub(crate) fn task(id: i64, status: Status, version: i64, tenant: &str, input: &
         priority: 0,
         input: input.to_owned(),
         input_bytes: i64::try_from(input.len()).expect("short"),
+        submitted_by: Some("alice".into()),
+        approval: Approval::Anybody,
         counts: TextCounts::default(),
         output: None,
         error: None,

@@ -12,7 +12,7 @@ use taskdeck::app::state::{Access, FirstStart, Session, Setup};
 use taskdeck::app::{Effect, Message, State, update};
 use taskdeck::domain::observed::{Filter, Listed, Page};
 use taskdeck::domain::outcome::TaskHistory;
-use taskdeck::domain::{InstanceId, Name, TaskId};
+use taskdeck::domain::{Approval, InstanceId, Name, TaskId};
 use taskdeck::ui::{Charset, Drawn, Look, Theme, draw};
 use uuid::Uuid;
 
@@ -58,6 +58,7 @@ pub(crate) fn session() -> Session {
         workers: 4,
         grace: Duration::from_secs(30),
         max_input_bytes: 1024 * 1024,
+        approval: Approval::Anybody,
         tenant: Name::default_name(),
         queue: Name::default_name(),
         max_attempts: 3,

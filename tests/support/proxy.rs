@@ -1,10 +1,10 @@
 //! A proxy in front of the test server that knows where one message of `PostgreSQL`'s protocol ends and the next
-//! begins, and cuts a connection at a chosen point: before a request reaches the server, or after the server has
-//! answered it and before the answer, or all of it, is passed on.
+//! begins, and cuts a connection at a chosen point: before a request reaches the server (or so that it reaches it late),
+//! or after the server has answered it and before the answer, or all of it, is passed on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -16,6 +16,8 @@ use tokio::sync::watch;
 pub(crate) enum Cut {
     /// The request never reaches the server.
     Before,
+    /// The request reaches the server [`LATE`], when whoever sent it has long given up, or is no more.
+    Late,
     /// The server has done what was asked; its answer is lost.
     After,
     /// The server has done what was asked; half of its answer is passed on, and then the connection is reset.
@@ -25,6 +27,9 @@ pub(crate) enum Cut {
     /// As [`Cut::After`], and from then on nobody is let in any more.
     Last,
 }
+
+/// Longer than the deadlines that tests give to a statement.
+const LATE: Duration = Duration::from_millis(4_500);
 
 #[derive(Debug, Default)]
 struct Plan {
@@ -68,7 +73,7 @@ pub(crate) struct Proxy {
 }
 
 /// How many requests were cut in each way.
-type Cuts = [AtomicU64; 5];
+type Cuts = [AtomicU64; 6];
 
 impl Proxy {
     /// Starts in front of the server on `server_port`.
@@ -191,10 +196,11 @@ async fn requests(
         let due = locked(plan).take(&messages);
         if let Some(cut) = due {
             cuts[cut as usize].fetch_add(1, Ordering::SeqCst);
-            if cut == Cut::Before {
-                return Ok(());
+            match cut {
+                Cut::Before => return Ok(()),
+                Cut::Late => tokio::time::sleep(LATE).await,
+                _ => *locked(holding) = Some(cut),
             }
-            *locked(holding) = Some(cut);
         }
         for message in &messages {
             message.write(&mut to_server).await?;

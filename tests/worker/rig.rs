@@ -11,7 +11,7 @@ use taskdeck::db::{Db, Preview};
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::outcome::{Decided, TaskHistory};
 use taskdeck::domain::{
-    Decision, DecisionKind, NewTask, OperationId, Seen, Status, Task, TaskId, TextCounts,
+    Approval, Decision, DecisionKind, NewTask, OperationId, Seen, Status, Task, TaskId, TextCounts,
 };
 use taskdeck::worker::{
     Analyser, Analysis, Backoff, Cancel, Config, Doing, Events, Job, Worker, WorkerEvent, WorkerHandle,
@@ -210,6 +210,7 @@ pub(crate) async fn cancel(db: &Db, id: TaskId) -> Decided {
             rows: vec![Seen { id, version }],
             tenant: None,
             operator: "alice".to_owned(),
+            approval: Approval::Anybody,
             reason: None,
             operation: OperationId(uuid::Uuid::now_v7()),
         },

@@ -115,7 +115,7 @@ async fn leaving_tells_what_stays_running_and_another_worker_runs_it_after_the_l
     let id = submit(&test.db, "deaf").await;
     script.runs_now(id).await;
     worker.handle.shutdown(Shutdown::Drain);
-    assert_eq!(worker.handle.leave(), [id]);
+    assert_eq!(worker.handle.leave().left, [id]);
     assert_eq!(worker.ended().await, [id]);
     let left = task(&test.db, id).await;
     assert_eq!((left.status, left.claim_no, left.cancel_requested), (Status::Running, 1, false));
@@ -141,7 +141,7 @@ async fn what_was_canceled_before_the_leaving_is_canceled_by_whoever_recovers_it
             matches!(event, WorkerEvent::CancelRequested { .. }).then_some(())
         })
         .await;
-    assert_eq!(worker.handle.leave(), [id]);
+    assert_eq!(worker.handle.leave().left, [id]);
     assert_eq!(worker.ended().await, [id]);
     let left = task(&test.db, id).await;
     assert_eq!((left.status, left.claim_no, left.cancel_requested), (Status::Running, 1, true));

@@ -127,7 +127,7 @@ pub const TABLE: &[Entry] = &[
         &[k('d')],
         ACTS,
         "drain",
-        "On screen 2: ask the instance under the cursor to drain; in that question, `c` makes it a cancel.",
+        "On screen 2: ask the instance under the cursor to drain; in that question, the key of cancel asks what it runs to stop instead.",
     ),
     light(
         Action::Search,

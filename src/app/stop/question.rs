@@ -139,7 +139,10 @@ impl StopQuestion {
         said
     }
 
-    /// What will become of one instance of several, in few words, and whether it is asked at all.
+    /// What will become of one instance of several, in few words.
+    ///
+    /// # Errors
+    /// Says why it is not asked.
     pub fn says_of(&self, state: &State, row: &StopRow) -> Result<String, String> {
         if let Some(why) = row.refusal() {
             // The rest of a sentence is for where it stands alone.

@@ -193,6 +193,20 @@ fn a_conflict_shows_the_row_as_it_is_and_only_a_fresh_question_acts_on_it() {
 }
 
 #[test]
+fn who_may_not_approve_their_own_task_is_told_the_rule() {
+    let mut console = Console::with(page([with(7, Status::Submitted, 0)]));
+    console.press("a y");
+    console.decided(
+        1,
+        DecisionKind::Approve,
+        vec![(7, Verdict::Refused { task: with(7, Status::Submitted, 0) })],
+    );
+    let lines = console.state.conflicts[0].lines(console.now);
+    assert_eq!(lines[1], "You submitted it yourself: another operator must approve it (four eyes).");
+    assert_eq!(console.state.overlay(), Some(&Overlay::Conflict));
+}
+
+#[test]
 fn a_conflict_does_not_take_the_keys_of_what_is_open() {
     let mut console = Console::with(page([with(7, Status::Submitted, 0)]));
     console.press("a y n h i");

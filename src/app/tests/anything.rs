@@ -6,19 +6,24 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::testing::{Console, ESC, Line, change, clock, history, local, overview, page, setup, task};
+use super::super::testing::{
+    Console, ESC, Line, change, clock, history, local, overview, page, process, setup, task,
+};
 use crate::app::conflict::Conflict;
 use crate::app::keys::{Key, KeyCode};
 use crate::app::list::Cursor;
 use crate::app::message::{
-    FailureCause, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent, WriteFailure,
+    FailureCause, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent, WorkersEnded,
+    WriteFailure,
 };
 use crate::app::overlay::Overlay;
 use crate::app::question::Standing;
-use crate::app::state::{FirstStart, Screen};
+use crate::app::state::{Access, FirstStart, Screen};
+use crate::app::stop::StopStanding;
 use crate::app::{Effect, RequestId, Setup, State, footer, header, help};
-use crate::domain::outcome::{Decided, Submitted, Verdict};
-use crate::domain::{DecisionKind, InstanceState, Status, Task, TaskId};
+use crate::domain::instance::SeenInstance;
+use crate::domain::outcome::{Decided, StopAnswer, StopVerdict, Stopping, Submitted, Verdict};
+use crate::domain::{DecisionKind, Instance, InstanceState, Status, StopMode, StopRequest, Task, TaskId};
 
 fn any_task() -> impl Strategy<Value = Task> {
     (1_i64..12, 0_usize..7, 0_i64..4, any::<bool>()).prop_map(|(id, status, version, cancel_requested)| {
@@ -45,7 +50,7 @@ fn any_key() -> impl Strategy<Value = Key> {
     prop_oneof![
         6 => prop::sample::select("cyrnaXxAyqde12345/ft:?ighGjk 7s".chars().collect::<Vec<_>>()).prop_map(Key::char),
         // What decides must come often enough to be decided on something.
-        6 => prop::sample::select(vec!['c', 'c', 'y', 'y', 'r']).prop_map(Key::char),
+        6 => prop::sample::select(vec!['c', 'c', 'y', 'y', 'r', 'd', '2']).prop_map(Key::char),
         3 => prop::sample::select(CODES.to_vec()).prop_map(Key::plain),
         1 => prop::sample::select(vec!['s', 'r', 'l', 'z', 'c', 'w']).prop_map(Key::ctrl),
         1 => (any::<char>(), any::<bool>(), any::<bool>(), any::<bool>())
@@ -91,6 +96,57 @@ fn any_decided() -> impl Strategy<Value = Result<Decided, WriteFailure>> {
     prop_oneof![2 => decided.prop_map(Ok), 1 => any_write_failure().prop_map(Err)]
 }
 
+fn any_stop() -> impl Strategy<Value = Option<StopRequest>> {
+    let modes = prop::sample::select(vec![None, None, Some(StopMode::Drain), Some(StopMode::Cancel)]);
+    modes.prop_map(|mode| mode.map(|mode| StopRequest { mode, by: "bob".into(), at: clock(0), reason: None }))
+}
+
+fn any_instances() -> impl Strategy<Value = Vec<Instance>> {
+    // What works must come often enough to be asked.
+    let state = prop::sample::select(
+        InstanceState::ALL.into_iter().chain([InstanceState::Working; 6]).collect::<Vec<_>>(),
+    );
+    prop::collection::vec((0_u128..3, state, 0_i64..2, any_stop()), 1..4).prop_map(|rows| {
+        let made = rows.into_iter().map(|(number, state, stop_version, stop)| Instance {
+            stop_version,
+            stop,
+            ..process(number, "web", state)
+        });
+        let mut all: Vec<Instance> = made.collect();
+        all.sort_by_key(|one| one.id);
+        all.dedup_by_key(|one| one.id);
+        all
+    })
+}
+
+fn any_stopped() -> impl Strategy<Value = Result<StopAnswer, WriteFailure>> {
+    let verdict = (0_usize..6, any_stop(), 0_u8..3).prop_map(|(state, stop, which)| {
+        let instance = Stopping {
+            id: process(0, "web", InstanceState::Working).id,
+            label: "web:991".into(),
+            state: InstanceState::ALL[state],
+            lease_past: which == 0,
+            stop_version: 1,
+            stop,
+        };
+        match which {
+            0 => StopVerdict::Committed { instance },
+            1 => StopVerdict::Conflict { instance },
+            _ => StopVerdict::NotFound,
+        }
+    });
+    let answer = prop::collection::vec((0_u128..3, verdict), 0..3).prop_map(|rows| StopAnswer {
+        mode: StopMode::Drain,
+        instances: rows
+            .into_iter()
+            .map(|(number, verdict)| (process(number, "web", InstanceState::Working).id, verdict))
+            .collect(),
+        resolved_from_unknown: false,
+        retries: 0,
+    });
+    prop_oneof![2 => answer.prop_map(Ok), 1 => any_write_failure().prop_map(Err)]
+}
+
 fn any_local() -> impl Strategy<Value = Message> {
     (0_usize..6, prop::collection::vec(1_i64..12, 0..3))
         .prop_map(|(state, running)| Message::Local(local(InstanceState::ALL[state], &running)))
@@ -124,6 +180,10 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (1_i64..12).prop_map(|id| Message::DetailLoaded { id: TaskId(id), read_at: clock(0), found: None }),
         1 => (1_i64..12, any_failure()).prop_map(|(id, failure)| Message::DetailFailed { id: TaskId(id), failure }),
         3 => any_local(),
+        6 => any_instances().prop_map(Message::InstancesLoaded),
+        3 => (1_u64..5, any_stopped())
+            .prop_map(|(request, result)| Message::StopAnswered { request: RequestId(request), result }),
+        1 => any_stop().prop_map(|asked| Message::WorkersEnded(WorkersEnded { asked, left: vec![TaskId(1)] })),
         4 => (1_u64..5, any_decided())
             .prop_map(|(request, result)| Message::Decided { request: RequestId(request), result }),
         2 => (1_u64..5, any_write_failure())
@@ -175,6 +235,8 @@ fn message(state: &State, event: Event) -> Message {
 #[derive(Default)]
 struct Seen {
     versions: HashSet<(TaskId, i64)>,
+    /// How often each instance had been asked to stop.
+    instances: HashSet<SeenInstance>,
     /// What was marked with all others without ever having been on screen.
     unseen_marks: HashSet<(TaskId, i64)>,
 }
@@ -183,6 +245,10 @@ impl Seen {
     /// A frame of this state is drawn.
     fn frame(&mut self, state: &State, frame: &Message) {
         let Message::Drawn(targets) = frame else { panic!("{frame:?}") };
+        let read = state.instances.read.iter().flat_map(|read| read.value.iter().enumerate());
+        let read = read.filter(|(at, _)| targets.contains(&Target::Instance(*at)));
+        self.instances
+            .extend(read.map(|(_, one)| SeenInstance { id: one.id, stop_version: one.stop_version }));
         let rows = state.list.rows.iter().filter_map(|row| row.task());
         let rows = rows.filter(|task| targets.contains(&Target::Task(task.id)));
         self.versions.extend(rows.chain(state.detail.task()).map(|task| (task.id, task.version)));
@@ -229,6 +295,12 @@ fn answers(before: &State, message: &Message, effect: &Effect) -> bool {
                     .map(|row| (row.seen.id, row.seen.version))
                     .eq(rows.iter().map(|row| (row.id, row.version)))
         }
+        (Effect::Stop { mode, instances, .. }, Some(Overlay::Stop(question))) => {
+            let ready = question.rows.iter().filter(|row| row.standing == StopStanding::Ready);
+            key == Some(Key::char('y'))
+                && question.mode == *mode
+                && ready.map(|row| row.seen).eq(instances.iter().copied())
+        }
         (Effect::Submit { text, .. }, Some(Overlay::Submit)) => {
             key == Some(Key::ctrl('s')) && before.submit.text.text() == *text
         }
@@ -253,6 +325,11 @@ fn check(before: &State, message: &Message, effects: &[Effect], state: &State, d
                 assert!(answers(before, message, effect), "{message:?} → {effect:?}");
                 assert!(rows.iter().all(|row| drawn.holds((row.id, row.version))), "{effect:?}");
                 assert!(rows.windows(2).all(|two| two[0].id < two[1].id), "ascending, distinct: {effect:?}");
+            }
+            Effect::Stop { instances, .. } => {
+                assert!(answers(before, message, effect), "{message:?} → {effect:?}");
+                assert!(instances.iter().all(|seen| drawn.instances.contains(seen)), "{effect:?}");
+                assert!(before.session.access == Access::ReadWrite, "{effect:?}");
             }
             Effect::Submit { .. }
             | Effect::SubmitLines { .. }
@@ -280,6 +357,7 @@ fn check(before: &State, message: &Message, effects: &[Effect], state: &State, d
     }
     assert!(state.list.offset <= state.list.rows.len());
     assert!(!matches!(state.overlay(), Some(Overlay::Conflict)) || !state.conflicts.is_empty());
+    assert!(!matches!(state.overlay(), Some(Overlay::StopConflict)) || !state.stop_conflicts.is_empty());
     let draw = || {
         (footer::footer(state), header::header(state), help::help(state), crate::app::shutdown::said(state))
     };

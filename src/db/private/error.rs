@@ -134,6 +134,14 @@ pub enum PrivateError {
         /// Where the socket should be.
         socket: PathBuf,
     },
+    /// The server runs again, started by somebody with another folder for its socket.
+    #[error("the PostgreSQL server runs again, but its socket is in {} now, not in {}", .to.display(), .from.display())]
+    SocketMoved {
+        /// Where this process's connections lead.
+        from: PathBuf,
+        /// Where the socket is.
+        to: PathBuf,
+    },
     /// The server was asked to stop and did not.
     #[error("the PostgreSQL server (PID {pid}) was asked to stop and still runs after {} s", .waited.as_secs())]
     StopTimedOut {
@@ -202,6 +210,7 @@ impl PrivateError {
             Self::NotReady { .. } => {
                 "it was left running and goes on by itself; start again in a minute to join it".into()
             }
+            Self::SocketMoved { .. } => "leave this Taskdeck and start it again".into(),
             Self::SocketLost { .. } => "leave every Taskdeck that uses it, then start again".into(),
             Self::StopTimedOut { pid, .. } => format!(
                 "it goes on stopping by itself; look at it with `ps -p {pid}`, and wait before the machine is shut down"

@@ -160,25 +160,29 @@ pub(super) fn make_socket_dir(
     runtime_dir: Option<&Path>,
     run_as: &RunAs,
 ) -> Result<PathBuf, PrivateError> {
-    let dir = socket_dir(&cluster.data(), runtime_dir, run_as);
-    match DirBuilder::new().mode(0o700).create(&dir) {
+    take_socket_dir(&socket_dir(&cluster.data(), runtime_dir, run_as), run_as)
+}
+
+/// Makes the folder `dir` for a socket, or takes the one that is there if it is safely ours.
+pub(super) fn take_socket_dir(dir: &Path, run_as: &RunAs) -> Result<PathBuf, PrivateError> {
+    match DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(io_error("create the socket folder", &dir)(error)),
+        Err(error) => return Err(io_error("create the socket folder", dir)(error)),
     }
-    let handle = open_dir(&dir)?;
-    let owner = handle.metadata().map_err(io_error("look at", &dir))?.uid();
+    let handle = open_dir(dir)?;
+    let owner = handle.metadata().map_err(io_error("look at", dir))?.uid();
     // A folder of the caller's own was made just now, or by a call that was killed before it gave it away.
     if let RunAs::Other { uid, gid, .. } = run_as
         && owner == rustix::process::geteuid().as_raw()
     {
         std::os::unix::fs::fchown(&handle, Some(*uid), Some(*gid))
-            .map_err(io_error("change the owner of", &dir))?;
+            .map_err(io_error("change the owner of", dir))?;
     } else if owner == run_as.uid() {
-        handle.set_permissions(Permissions::from_mode(0o700)).map_err(io_error("close to others", &dir))?;
+        handle.set_permissions(Permissions::from_mode(0o700)).map_err(io_error("close to others", dir))?;
     }
-    check_socket_dir(&dir, run_as)?;
-    Ok(dir)
+    check_socket_dir(dir, run_as)?;
+    Ok(dir.to_owned())
 }
 
 /// Removes the cluster's socket folder with what a killed server left in it. Best effort, and only a folder that is

@@ -1,9 +1,10 @@
 -- One operator's decision about one or several rows, all or none.
 -- $1 text verb (cancel, approve, reject, requeue), in ascending order of id: $2 bigint[] ids, $3 bigint[] the
 -- versions that were seen; $4 text tenant or NULL, $5 text operator, $6 text reason, $7 uuid operation id,
--- $8 how many characters of each text to return.
+-- $8 how many characters of each text to return, $9 boolean: nobody may approve what they submitted themselves.
 -- Returns each row that exists (for this tenant): `changed` tells whether this statement changed it, `may`
 -- whether it could have been changed had the others allowed it; the other columns are the row as it is now.
+-- `refused` tells that it was submitted by $5, who may therefore not approve it.
 -- A row that is missing does not exist or is another tenant's.
 -- Index: the primary key. `cur` locks the rows in ascending id, so that two decisions about the same rows
 -- cannot deadlock, and reads each as its last writer left it: the loser is told the present, not its snapshot.
@@ -14,8 +15,8 @@ WITH cur AS MATERIALIZED (
     ORDER BY t.id
     FOR NO KEY UPDATE
 ), judged AS MATERIALIZED (
-    SELECT cur.id, cur.status, cur.version,
-           CASE WHEN cur.version <> seen.version THEN NULL
+    SELECT cur.id, cur.status, cur.version, own.own,
+           CASE WHEN cur.version <> seen.version OR own.own THEN NULL
                 WHEN $1 = 'cancel' AND cur.status IN ('SUBMITTED', 'QUEUED') THEN 'CANCELED'
                 WHEN $1 = 'cancel' AND cur.status = 'RUNNING' AND NOT cur.cancel_requested THEN 'RUNNING'
                 WHEN $1 = 'approve' AND cur.status = 'SUBMITTED' THEN 'QUEUED'
@@ -24,6 +25,11 @@ WITH cur AS MATERIALIZED (
            END AS target
     FROM cur
     JOIN unnest($2::bigint[], $3::bigint[]) AS seen(id, version) ON seen.id = cur.id
+    CROSS JOIN LATERAL (
+        SELECT $1 = 'approve' AND EXISTS (
+            SELECT FROM {schema}.task_inputs x
+            WHERE x.id = cur.id AND (x.four_eyes OR $9) AND x.submitted_by = $5) AS own
+    ) own
 ), upd AS (
     UPDATE {schema}.tasks AS t
     SET status = judged.target,
@@ -53,7 +59,7 @@ WITH cur AS MATERIALIZED (
     UNION ALL
     SELECT cur.*, false FROM cur WHERE NOT EXISTS (SELECT FROM upd)
 )
-SELECT {columns}, t.changed, judged.target IS NOT NULL AS may
+SELECT {columns}, t.changed, judged.target IS NOT NULL AS may, judged.own AND t.status = 'SUBMITTED' AS refused
 FROM t
 JOIN judged ON judged.id = t.id
 {text_and_worker $8}

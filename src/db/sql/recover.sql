@@ -4,6 +4,9 @@
 -- Returns what it changed. `SKIP LOCKED`, so that several recoverers share the work; the condition on `t`
 -- decides: state, owner, claim number, and an owner that is lost with its lease past by the database's clock,
 -- or ended, or unknown.
+-- `dead` joins by the statement's snapshot. Where a row was taken back and claimed again before it is locked, the
+-- locked row has another owner than the one it was joined with, and the outer join makes that an unknown one, as if
+-- it were dead. `t` is the row as it was first read: that owner or claim number differ from it keeps this off it.
 -- Index: tasks_running.
 WITH dead AS MATERIALIZED (
     SELECT t.id, t.claimed_by, t.claim_no, t.attempt, t.max_attempts, t.cancel_requested,

@@ -7,8 +7,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::*;
 use crate::app::keys::{Key, Keymap};
 use crate::app::state::{Access, FirstStart, Session, Setup};
-use crate::domain::Name;
 use crate::domain::observed::Filter;
+use crate::domain::{Approval, Name};
 use crate::ui::{Charset, Theme};
 
 /// What was asked of the terminal.
@@ -81,6 +81,7 @@ fn state() -> State {
         workers: 0,
         grace: Duration::from_secs(30),
         max_input_bytes: 1_000,
+        approval: Approval::Anybody,
         tenant: Name::default_name(),
         queue: Name::default_name(),
         max_attempts: 3,

@@ -128,6 +128,9 @@ impl Lines {
         let rest = match (task.status, due_in(state, task.scheduled_at)) {
             (Status::Queued, Some(left)) => format!(", due in {}", since(left)),
             (Status::Queued, None) => format!(", due, {time} old"),
+            (Status::Submitted, _) if task.needs_another_than(&state.session.operator) => {
+                format!(" for {time}, waits for another's approval: you submitted it")
+            }
             (Status::Submitted, _) => format!(" for {time}, waits for approval"),
             (Status::Running, _) => format!("{on} for {time}"),
             _ => format!(" {time} ago"),
@@ -235,7 +238,8 @@ fn moments(state: &State, history: &TaskHistory) -> Vec<(Timestamp, String, Opti
     let task = &history.task;
     let mut moments: Vec<_> =
         history.events.iter().map(|event| (event.at, told(event), event.reason.clone())).collect();
-    moments.push((task.created_at, "submitted".to_owned(), None));
+    let by = task.submitted_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+    moments.push((task.created_at, format!("submitted{by}"), None));
     if let Some(started) = task.started_at {
         let by = match (task.status, worker(state, task)) {
             (Status::Running, by) if !by.is_empty() => format!(" by {by}"),

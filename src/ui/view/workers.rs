@@ -205,7 +205,8 @@ fn row(paint: &Paint<'_>, state: &State, read: &Read<Vec<Instance>>, instance: &
     ]
 }
 
-/// How an instance ended: `recovered 2 tasks (48190 → queued, 48191 → canceled)`, `asked by bob 2 m ago`.
+/// How an instance ended: `recovered 2 tasks (48190 → queued, 48191 → canceled)`, `asked by bob 2 m ago`,
+/// `last heartbeat 4 m ago`.
 fn ended(state: &State, instance: &Instance) -> String {
     let mut parts: Vec<String> = Vec::new();
     if instance.running > 0 {
@@ -218,8 +219,12 @@ fn ended(state: &State, instance: &Instance) -> String {
         let taken = if taken.is_empty() { String::new() } else { format!(" ({taken})") };
         parts.push(format!("recovered {} {tasks}{taken}", instance.recovered));
     }
-    let asked = instance.stop.as_ref();
-    parts.extend(asked.map(|request| format!("asked by {} {}", request.by, state.ago(request.at))));
+    if instance.state == InstanceState::Stopped {
+        parts.push(match &instance.stop {
+            Some(request) => format!("asked by {} {}", request.by, state.ago(request.at)),
+            None => format!("last heartbeat {}", state.ago(instance.heartbeat_at)),
+        });
+    }
     parts.join("  ")
 }
 

@@ -196,6 +196,15 @@ impl Ledger {
         held
     }
 
+    /// The tasks whose end is being told to the database.
+    pub(super) fn ending(&self) -> Vec<TaskId> {
+        let ending = |stage: &Stage| matches!(stage, Stage::Finishing { .. } | Stage::Releasing);
+        let mut ids: Vec<TaskId> =
+            self.claims.iter().filter(|(_, stage)| ending(stage)).map(|((id, _), _)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// Hands the next waiting claim to the free `slot`.
     pub(super) fn start(&mut self, slot: usize, now: Instant) -> Option<(Claim, Started)> {
         let place = self.slots.get_mut(slot).filter(|place| place.run.is_none())?;

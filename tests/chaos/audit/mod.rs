@@ -1,5 +1,19 @@
 //! The audit: counts ids. It is given evidence and nothing else, so that it can be shown forged evidence and must say
 //! what is wrong with it.
+//!
+//! The rules, by the numbers that a report names:
+//! - **I1** One claim of a task is won by one, and run once.
+//! - **I2** A final state changes by an operator's requeue only; a recorded request to cancel is not overrun.
+//! - **I3** Counts stand in SUCCEEDED only, and are those of the text.
+//! - **I4** The command of a later claim begins after the earlier one was finished, given back or recovered; and only from
+//!   an owner whose lease has passed is anything recovered.
+//! - **I5** An acknowledged submit is there, once; one that was told to be unavailable is not.
+//! - **I6** Every task comes to an end, and every worker that is drained.
+//! - **I7** Of two decisions on one version one takes effect; the other is shown what stood in its way.
+//! - **I8** Every change is one version, is recorded, and is a move of the contract.
+//! - **I9** No write is applied twice.
+//! - **I10** What the program says is what the database holds.
+//! - **I12** No session outlives its process.
 
 mod promises;
 mod rows;
@@ -42,6 +56,8 @@ pub(crate) struct Tallies {
     /// Calls that ended without knowing, and of those the ones that a later send of the same key cleared up.
     pub(crate) unknown: usize,
     pub(crate) unknown_resolved: usize,
+    /// What those calls said.
+    pub(crate) unknown_said: BTreeMap<String, usize>,
     /// Calls that lost an answer and found out by themselves.
     pub(crate) found_out: usize,
     pub(crate) decisions: BTreeMap<String, usize>,
@@ -81,6 +97,9 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
                 format!("an instance was declared lost {} µs before its lease passed", lease - at),
             );
         }
+    }
+    for rise in &evidence.rises {
+        findings.add_at_large("I4", format!("the instance {rise}"));
     }
     for end in &evidence.ends {
         let right = match end.by {

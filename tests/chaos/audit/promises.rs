@@ -245,7 +245,11 @@ fn conflict(decide: &Decide, findings: &mut Findings) {
 }
 
 fn count(told: &Told, tallies: &mut Tallies) {
-    tallies.unknown += usize::from(told.code() == Some(6));
+    if told.code() == Some(6) {
+        tallies.unknown += 1;
+        let said = told.document()["error"]["message"].as_str().unwrap_or_default();
+        *tallies.unknown_said.entry(said.to_owned()).or_default() += 1;
+    }
     tallies.found_out += usize::from(told.document()["resolved_from_unknown"] == Value::Bool(true));
 }
 

@@ -104,7 +104,7 @@ impl Tale {
             state: self.side.state,
             version: self.side.version,
             claim_no: self.side.claim_no,
-            output: (succeeded && queue == "default").then(|| format!("{id}/{}", self.side.claim_no)),
+            output: (succeeded && queue == "default").then(|| format!("{id}/{} is", self.side.claim_no)),
         });
         (id, self.history)
     }
@@ -229,7 +229,7 @@ fn a_claim_that_ran_twice_or_unclaimed_is_found() {
         history(evidence, 1).lines.push(line);
     });
     breaks("I1", |evidence| history(evidence, 1).lines[0].at = 50);
-    breaks("I1", |evidence| task(evidence, 1).output = Some("1/1".to_owned()));
+    breaks("I1", |evidence| task(evidence, 1).output = Some("1/1 is".to_owned()));
 }
 
 #[test]
@@ -277,6 +277,7 @@ fn a_recovery_from_the_living_is_found() {
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("working".to_owned(), 150)));
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("lost".to_owned(), 250)));
     breaks("I4", |evidence| evidence.losses.push((100, 101)));
+    breaks("I4", |evidence| evidence.rises.push("one was lost and became working".to_owned()));
 }
 
 #[test]

@@ -38,7 +38,8 @@ pub(crate) async fn run(stage: Arc<Stage>) {
     let mut dice = stage.plan.dice("wire");
     let mut cuts = Deck::new(&[
         Cut::Before,
-        Cut::Before,
+        Cut::Late,
+        Cut::Late,
         Cut::After,
         Cut::After,
         Cut::After,

@@ -1,0 +1,57 @@
+//! The audit trail as a whole: who did what to which task, queue or process.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{InstanceId, OperationId, TaskId};
+
+/// A row of `events`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AuditEvent {
+    /// Its number; a later one may be seen before an earlier one whose transaction took longer.
+    pub id: i64,
+    /// When, by the database's clock.
+    pub at: Timestamp,
+    /// Who: an operator's name, or `host:pid` of an instance.
+    pub actor: String,
+    /// The database role of their session, which the database itself filled in.
+    pub role: String,
+    /// What: see `docs/states.md`.
+    #[serde(rename = "move")]
+    pub movement: String,
+    /// About which task.
+    pub task: Option<TaskId>,
+    /// About which queue.
+    pub queue: Option<String>,
+    /// The process that was asked to stop, or whose claim was ended.
+    pub instance: Option<InstanceId>,
+    /// The state before.
+    pub from: String,
+    /// The state after.
+    pub to: String,
+    /// The version before.
+    pub version_before: i64,
+    /// The version after.
+    pub version_after: i64,
+    /// Why, as the actor put it.
+    pub reason: Option<String>,
+    /// The write that made it.
+    pub operation_id: OperationId,
+}
+
+/// Which events.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AuditQuery {
+    /// Only about this task.
+    pub task: Option<TaskId>,
+    /// Only by this operator or instance.
+    pub actor: Option<String>,
+    /// Not before this, by the database's clock.
+    pub since: Option<Timestamp>,
+    /// Only with a lower number: the next page.
+    pub before: Option<i64>,
+    /// Only about this tenant's tasks.
+    pub tenant: Option<String>,
+    /// The most events; at least 1.
+    pub limit: i64,
+}

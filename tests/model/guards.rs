@@ -1,0 +1,96 @@
+//! The conditions of the statements, each by name, and which of them stand.
+
+/// One condition of one statement, or one thing that it must set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Guard {
+    /// claim: `t.status = 'QUEUED'`.
+    ClaimStatus,
+    /// claim: `scheduled_at <= now()`.
+    ClaimDue,
+    /// claim: `i.state = 'working'`.
+    ClaimWorking,
+    /// claim: `i.lease_until > now()`.
+    ClaimLease,
+    /// claim: `claim_no = t.claim_no + 1`.
+    ClaimRaisesToken,
+    /// finish: `t.status = 'RUNNING'`.
+    FinishStatus,
+    /// finish: `t.claimed_by = $1`.
+    FinishOwner,
+    /// finish: `t.claim_no = $3`.
+    FinishToken,
+    /// finish: `NOT t.cancel_requested`, and the branch for it.
+    FinishCancel,
+    /// release: `t.status = 'RUNNING'`.
+    ReleaseStatus,
+    /// release: `t.claimed_by = $1`.
+    ReleaseOwner,
+    /// release: `t.claim_no = f.claim_no`.
+    ReleaseToken,
+    /// release: the branch for a requested cancel.
+    ReleaseCancel,
+    /// recover: `i.state IN ('lost', 'stopped')`.
+    RecoverDead,
+    /// recover: `'stopped'` is among them.
+    RecoverStopped,
+    /// recover: `i.lease_until < clock_timestamp()`.
+    RecoverLease,
+    /// recover: `t.status = 'RUNNING'` when it writes.
+    RecoverStatus,
+    /// recover: `t.claimed_by = dead.claimed_by` when it writes.
+    RecoverOwner,
+    /// recover: `t.claim_no = dead.claim_no` when it writes.
+    RecoverToken,
+    /// recover: the branch for a requested cancel.
+    RecoverCancel,
+    /// `declare_lost`: `lease_until < clock_timestamp()`.
+    DeclareLostLease,
+    /// `declare_lost`: `state NOT IN ('stopped', 'lost')`.
+    DeclareLostAlive,
+    /// heartbeat: `state NOT IN ('stopped', 'lost')`.
+    HeartbeatAlive,
+    /// `end_instance`: nothing is RUNNING under it.
+    EndHoldsNothing,
+    /// `end_instance`: `state NOT IN ('stopped', 'lost')`.
+    EndAlive,
+    /// decide: `t.version = judged.version`, the version that was seen.
+    DecideVersion,
+    /// decide: the verb's own states.
+    DecideStatus,
+    /// The unique key of `events (operation_id, task_id)`.
+    OperationKey,
+    /// The unique key of `task_inputs (submission)`.
+    SubmissionKey,
+    /// Every statement: `version = t.version + 1`.
+    RaisesVersion,
+}
+
+/// Which conditions stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Guards(u32);
+
+impl Guards {
+    /// The statements as they are.
+    pub(crate) const ALL: Self = Self(u32::MAX);
+
+    /// The statements without some of their conditions.
+    pub(crate) fn without(gone: &[Guard]) -> Self {
+        Self(gone.iter().fold(u32::MAX, |set, guard| set & !(1 << (*guard as u8))))
+    }
+
+    /// Whether what `guard` asks for is so, or nobody asks.
+    pub(crate) fn pass(self, guard: Guard, is_so: bool) -> bool {
+        is_so || !self.stands(guard)
+    }
+
+    /// Whether `guard` is part of its statement.
+    pub(crate) const fn stands(self, guard: Guard) -> bool {
+        self.0 & (1 << (guard as u8)) != 0
+    }
+
+    /// `number` and one more, if `guard` stands.
+    pub(crate) const fn raised(self, guard: Guard, number: u8) -> u8 {
+        if self.stands(guard) { number + 1 } else { number }
+    }
+}
