@@ -7,6 +7,10 @@
 -- Then make logins members of them:  CREATE ROLE alice LOGIN IN ROLE taskdeck_operator;
 --
 -- The program works under each of them; what a role may not do is refused by the server (exit code 7).
+--
+-- With -v stats=yes they also see what other sessions of the whole server do (pg_read_all_stats), so that screen 3 can
+-- say whose statement holds a lock. Since PostgreSQL 16 only a superuser, or who has that role with ADMIN OPTION, may
+-- grant it.
 \set ON_ERROR_STOP on
 \if :{?schema}
 \else
@@ -29,11 +33,12 @@ GRANT USAGE ON SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
 
 -- Everybody sees everything (row-level security per tenant: tenants.sql).
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
--- So that screen 3 can say whose statement holds a lock; leave it out where that is too much.
-GRANT pg_read_all_stats TO :"viewer", :"operator", :"worker";
 
 -- The operator submits and decides. Of a task only what a decision changes may be written: no result, no claim number.
-GRANT INSERT ON :"schema".tasks, :"schema".task_inputs TO :"operator";
+GRANT INSERT (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at)
+    ON :"schema".tasks TO :"operator";
+GRANT INSERT (tenant, submission, submission_key, input, submitted_by, four_eyes)
+    ON :"schema".task_inputs TO :"operator";
 GRANT UPDATE (status, version, cancel_requested, attempt, claimed_by, error, scheduled_at, finished_at)
     ON :"schema".tasks TO :"operator";
 GRANT INSERT, UPDATE ON :"schema".queues TO :"operator";
@@ -41,7 +46,9 @@ GRANT INSERT, UPDATE ON :"schema".queues TO :"operator";
 GRANT UPDATE (stop_version, stop_mode, stop_by, stop_at, stop_reason) ON :"schema".instances TO :"operator";
 
 -- The worker claims, finishes and recovers, and keeps its own row. It submits nothing and pauses nothing.
-GRANT UPDATE ON :"schema".tasks TO :"worker";
+GRANT UPDATE (status, version, claim_no, attempt, claimed_by, cancel_requested, words, bytes, runes, output, error,
+              scheduled_at, started_at, finished_at)
+    ON :"schema".tasks TO :"worker";
 GRANT INSERT, UPDATE, DELETE ON :"schema".instances TO :"worker";
 
 -- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time
@@ -51,3 +58,7 @@ GRANT INSERT (task_id, instance, queue, actor, move, status_before, status_after
     ON :"schema".events TO :"operator", :"worker";
 
 COMMIT;
+
+\if :{?stats}
+    GRANT pg_read_all_stats TO :"viewer", :"operator", :"worker";
+\endif

@@ -5,6 +5,12 @@
 --
 -- A login that belongs to no tenant sees no task. Workers (and the owner) see all: give them the worker role. The role
 -- in the table may be a login or a group that the login is a member of.
+--
+-- Queues and processes are shared by all tenants, so the operator role loses the right to pause the ones and to stop the
+-- others. Who shall have it, gets it by name:
+--
+--   GRANT INSERT, UPDATE ON taskdeck.queues TO alice;
+--   GRANT UPDATE (stop_version, stop_mode, stop_by, stop_at, stop_reason) ON taskdeck.instances TO alice;
 \set ON_ERROR_STOP on
 \if :{?schema}
 \else
@@ -26,6 +32,9 @@ CREATE TABLE IF NOT EXISTS :"schema".tenant_members (
 REVOKE ALL ON :"schema".tenant_members FROM PUBLIC, :"viewer", :"operator", :"worker";
 GRANT SELECT ON :"schema".tenant_members TO :"viewer", :"operator";
 
+REVOKE INSERT, UPDATE ON :"schema".queues FROM :"operator";
+REVOKE UPDATE (stop_version, stop_mode, stop_by, stop_at, stop_reason) ON :"schema".instances FROM :"operator";
+
 ALTER TABLE :"schema".tasks ENABLE ROW LEVEL SECURITY;
 ALTER TABLE :"schema".task_inputs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE :"schema".events ENABLE ROW LEVEL SECURITY;
@@ -41,11 +50,13 @@ CREATE POLICY workers ON :"schema".events TO :"worker" USING (true) WITH CHECK (
 DROP POLICY IF EXISTS members ON :"schema".tasks;
 CREATE POLICY members ON :"schema".tasks TO :"viewer", :"operator"
     USING (tenant = ANY (ARRAY(SELECT m.tenant FROM :"schema".tenant_members m
-                               WHERE pg_has_role(current_user, m.role, 'MEMBER'))));
+                               JOIN pg_roles r ON r.rolname = m.role
+                               WHERE pg_has_role(current_user, r.oid, 'MEMBER'))));
 DROP POLICY IF EXISTS members ON :"schema".task_inputs;
 CREATE POLICY members ON :"schema".task_inputs TO :"viewer", :"operator"
     USING (tenant = ANY (ARRAY(SELECT m.tenant FROM :"schema".tenant_members m
-                               WHERE pg_has_role(current_user, m.role, 'MEMBER'))));
+                               JOIN pg_roles r ON r.rolname = m.role
+                               WHERE pg_has_role(current_user, r.oid, 'MEMBER'))));
 -- The history of a task belongs to whoever sees the task; that of queues and processes to everybody.
 DROP POLICY IF EXISTS members ON :"schema".events;
 CREATE POLICY members ON :"schema".events TO :"viewer", :"operator"

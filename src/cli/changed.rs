@@ -18,7 +18,7 @@ pub(super) fn sentence(decision: &Decision, id: TaskId, verdict: &Verdict) -> St
         Verdict::NotFound => format!("task {id}: there is no such task{}", of_tenant(decision)),
         Verdict::Refused { task } => {
             format!(
-                "task {id}: left {}: you submitted it, so another must approve it (four eyes)",
+                "task {id}: left {}: you submitted it, so another must let it run (four eyes)",
                 task.status
             )
         }

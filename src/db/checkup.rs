@@ -14,6 +14,8 @@ pub enum NeededTo {
     Look,
     /// Submit and decide.
     Operate,
+    /// Pause queues and ask workers to stop, whoever's tasks they are.
+    Direct,
     /// Run tasks.
     Work,
 }
@@ -25,10 +27,16 @@ const NEEDS: &[(&str, &str, NeededTo)] = &[
     ("task_inputs", "SELECT", NeededTo::Look),
     ("instances", "SELECT", NeededTo::Look),
     ("events", "SELECT", NeededTo::Look),
+    ("queues", "SELECT", NeededTo::Look),
     ("tasks", "INSERT", NeededTo::Operate),
     ("task_inputs", "INSERT", NeededTo::Operate),
     ("tasks", "UPDATE", NeededTo::Operate),
     ("events", "INSERT", NeededTo::Operate),
+    ("queues", "INSERT", NeededTo::Direct),
+    ("queues", "UPDATE", NeededTo::Direct),
+    ("instances", "UPDATE", NeededTo::Direct),
+    ("tasks", "UPDATE", NeededTo::Work),
+    ("events", "INSERT", NeededTo::Work),
     ("instances", "INSERT", NeededTo::Work),
     ("instances", "UPDATE", NeededTo::Work),
     ("instances", "DELETE", NeededTo::Work),

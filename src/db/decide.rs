@@ -153,7 +153,7 @@ fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
     let verdict = match (changed, may) {
         (true, _) => Verdict::Committed { task, version_before },
         (false, true) => Verdict::Held { task },
-        (false, false) if refused && task.version == version_before => Verdict::Refused { task },
+        (false, false) if refused => Verdict::Refused { task },
         (false, false) => Verdict::Conflict { task, last: None },
     };
     Ok((id, verdict))

@@ -76,7 +76,7 @@ pub enum Approval {
     /// Anybody who may approve at all.
     #[default]
     Anybody,
-    /// Anybody but whoever submitted it (`four_eyes`).
+    /// Anybody but whoever submitted it (`four_eyes`); nor may they requeue it while nobody else has let it run.
     Another,
 }
 

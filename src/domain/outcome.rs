@@ -26,7 +26,8 @@ pub enum Verdict {
     },
     /// No such row (for this tenant).
     NotFound,
-    /// The four-eyes rule: whoever submitted this row may not approve it.
+    /// The four-eyes rule: whoever submitted this row may neither approve it nor, while nobody else has let it run,
+    /// requeue it.
     Refused {
         /// The row, unchanged.
         task: Task,

@@ -58,6 +58,38 @@ async fn without_the_rule_or_a_known_submitter_anybody_may() {
     }
 }
 
+/// A rejection is not a way round: what nobody else has let run, its submitter cannot bring back.
+#[tokio::test]
+async fn a_requeue_is_no_way_round_the_rule() {
+    let test = database().await;
+    let db = &test.db;
+    let by = |who: &str, kind, task: &Task| Decision { operator: who.to_owned(), ..decision(kind, &[task]) };
+    for (who, kind) in [("bob", DecisionKind::Reject), ("alice", DecisionKind::Cancel)] {
+        let held = held_by(&test, Some("alice"), Approval::Another).await;
+        decide(db, &by(who, kind, &held)).await;
+        let gone = row(db, held.id).await;
+        let answer = decide(db, &by("alice", DecisionKind::Requeue, &gone)).await;
+        assert_eq!(answer.rows, [(gone.id, Verdict::Refused { task: gone.clone() })], "{who} {kind}");
+        assert_eq!(row(db, gone.id).await, gone);
+        let answer = decide(db, &by("bob", DecisionKind::Requeue, &gone)).await;
+        assert_eq!(answer.outcome(), DecisionOutcome::Committed, "another may");
+        // Now that bob has let it run, alice may bring it back.
+        let queued = row(db, gone.id).await;
+        decide(db, &by("alice", DecisionKind::Cancel, &queued)).await;
+        let gone = row(db, gone.id).await;
+        let answer = decide(db, &by("alice", DecisionKind::Requeue, &gone)).await;
+        assert_eq!(answer.outcome(), DecisionOutcome::Committed, "{who} {kind}");
+    }
+    // A task that was never held is nobody's to approve.
+    let new =
+        NewTask { submitted_by: Some("alice".to_owned()), approval: Approval::Another, ..NewTask::default() };
+    let free = submit_as(db, "free", &new).await;
+    decide(db, &by("alice", DecisionKind::Cancel, &free)).await;
+    let gone = row(db, free.id).await;
+    let answer = decide(db, &by("alice", DecisionKind::Requeue, &gone)).await;
+    assert_eq!(answer.outcome(), DecisionOutcome::Committed);
+}
+
 #[tokio::test]
 async fn it_may_still_be_rejected_and_canceled_by_who_submitted_it() {
     let test = database().await;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use taskdeck::db::{ClaimRequest, Db, DbError, Limits, Preview};
+use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::observed::Filter;
@@ -195,6 +195,8 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
         "UPDATE taskdeck.tasks SET words = 7",
         "UPDATE taskdeck.tasks SET claim_no = 7",
         "UPDATE taskdeck.tasks SET tenant = 'mine'",
+        "INSERT INTO taskdeck.tasks (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at, words, \
+             finished_at) VALUES (99, 'default', 'default', 'SUCCEEDED', 0, 1, now(), now(), 7, now())",
         "DELETE FROM taskdeck.tasks",
         "UPDATE taskdeck.task_inputs SET input = 'x'",
         "DELETE FROM taskdeck.task_inputs",
@@ -238,7 +240,11 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let key = taskdeck::domain::input::SubmissionKey::fresh();
     refused("submit", works.submit("x", &NewTask::default(), &key, &quiet).await);
     refused("pause", works.decide_queue(&queue_decision(QueueAct::Pause, 0), &quiet).await);
-    for sql in ["UPDATE taskdeck.events SET actor = 'bob'", "DELETE FROM taskdeck.events"] {
+    for sql in [
+        "UPDATE taskdeck.events SET actor = 'bob'",
+        "DELETE FROM taskdeck.events",
+        "UPDATE taskdeck.tasks SET tenant = 'mine'",
+    ] {
         let error = psql(&url, sql).expect_err(sql);
         assert!(error.contains("permission denied"), "{sql}: {error}");
     }
@@ -251,7 +257,9 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     let url = company.login("ann", "operator");
     let ann = open(&url, Limits::default()).await;
     let prefix = &company.prefix;
-    company.test.psql(&format!("INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme')"));
+    company.test.psql(&format!(
+        "INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta')"
+    ));
     let owner = &company.test.db;
     let of = |tenant: &str| NewTask { tenant: name(tenant), ..NewTask::default() };
     let theirs = submit_as(owner, "theirs", &of("zeta")).await;
@@ -295,4 +303,29 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     let id = worker(&works).await;
     let all = ClaimRequest { limit: 9, ..request(id, 9) };
     assert_eq!(works.claim_next(&all).await.expect("claim").len(), 1, "what is still queued");
+}
+
+/// What the console and `doctor` ask, so that they offer what the role may do and say why not.
+#[tokio::test]
+async fn each_role_is_told_what_it_may_do() {
+    let company = Company::new().await;
+    let may = async |db: &Db| {
+        let privileges = db.privileges().await.expect("asked");
+        [NeededTo::Look, NeededTo::Operate, NeededTo::Direct, NeededTo::Work].map(|needed_to| {
+            privileges
+                .iter()
+                .filter(|privilege| privilege.needed_to == needed_to)
+                .all(|privilege| privilege.granted == Some(true))
+        })
+    };
+    let (viewer, works) = (company.open("vic", "viewer").await, company.open("will", "worker").await);
+    let operator = company.open("olga", "operator").await;
+    assert_eq!(may(&viewer).await, [true, false, false, false]);
+    assert_eq!(may(&operator).await, [true, true, true, false]);
+    assert_eq!(may(&works).await, [true, false, false, true]);
+    company.run("tenants.sql");
+    assert_eq!(may(&operator).await, [true, true, false, false], "queues and processes are all tenants'");
+    refused("stop", operator.stop(&stop(worker(&company.test.db).await), &quiet).await);
+    refused("pause", operator.decide_queue(&queue_decision(QueueAct::Pause, 0), &quiet).await);
+    assert_eq!(may(&company.test.db).await, [true; 4], "the owner");
 }

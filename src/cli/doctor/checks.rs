@@ -64,15 +64,22 @@ pub(super) fn privileges(privileges: &[Privilege]) -> Check {
     if let Some(list) = missing(NeededTo::Look) {
         return Check::fail("privileges", format!("this role cannot show tasks: it lacks {list}")).hint(ask);
     }
-    match (missing(NeededTo::Operate), missing(NeededTo::Work)) {
-        (Some(list), _) => {
-            Check::warn("privileges", format!("this role may only look: it lacks {list}")).hint(ask)
+    let (mut may, mut may_not) = (vec!["look"], Vec::new());
+    for (needed_to, what) in [
+        (NeededTo::Operate, "submit and decide"),
+        (NeededTo::Direct, "pause queues and stop workers"),
+        (NeededTo::Work, "work"),
+    ] {
+        match missing(needed_to) {
+            None => may.push(what),
+            Some(list) => may_not.push(format!("not {what}: it lacks {list}")),
         }
-        (None, Some(list)) => {
-            Check::warn("privileges", format!("this role may submit and decide, not work: it lacks {list}"))
-                .hint(ask)
-        }
-        (None, None) => Check::ok("privileges", "this role may look, submit, decide and work"),
+    }
+    let may = format!("this role may {}", may.join(", "));
+    if may_not.is_empty() {
+        Check::ok("privileges", may)
+    } else {
+        Check::warn("privileges", format!("{may}; {}", may_not.join("; "))).hint(ask)
     }
 }
 

@@ -102,17 +102,19 @@ fn rights_are_told_by_what_they_are_for() {
         privileges(&[
             right("tasks", "SELECT", NeededTo::Look, look),
             right("tasks", "UPDATE", NeededTo::Operate, operate),
+            right("queues", "UPDATE", NeededTo::Direct, operate),
             right("instances", "INSERT", NeededTo::Work, work),
         ])
     };
     assert_eq!(with(Some(true), Some(true), Some(true)).level, Level::Ok);
-    assert!(
-        with(Some(true), Some(true), Some(false)).message.contains("not work: it lacks INSERT on instances")
+    assert_eq!(
+        with(Some(true), Some(true), Some(false)).message,
+        "this role may look, submit and decide, pause queues and stop workers; not work: it lacks INSERT on instances"
     );
-    assert!(
-        with(Some(true), Some(false), Some(false))
-            .message
-            .contains("may only look: it lacks UPDATE on tasks")
+    assert_eq!(
+        with(Some(true), Some(false), Some(true)).message,
+        "this role may look, work; not submit and decide: it lacks UPDATE on tasks; not pause queues and stop workers: \
+         it lacks UPDATE on queues"
     );
     assert_eq!(with(None, Some(true), Some(true)).level, Level::Fail);
 }

@@ -4,9 +4,10 @@
 -- $8 how many characters of each text to return, $9 boolean: nobody may approve what they submitted themselves.
 -- Returns each row that exists (for this tenant): `changed` tells whether this statement changed it, `may`
 -- whether it could have been changed had the others allowed it; the other columns are the row as it is now.
--- `refused` tells that it was submitted by $5, who may therefore not approve it.
+-- `refused` tells that it was submitted by $5, who may therefore neither approve it nor, while nobody else has let it
+-- run, bring it back with a requeue after it was rejected or canceled.
 -- A row that is missing does not exist or is another tenant's.
--- Index: the primary key. `cur` locks the rows in ascending id, so that two decisions about the same rows
+-- Indexes: the primary keys, and events_task for a requeue under that rule. `cur` locks the rows in ascending id, so that two decisions about the same rows
 -- cannot deadlock, and reads each as its last writer left it: the loser is told the present, not its snapshot.
 WITH cur AS MATERIALIZED (
     SELECT t.*
@@ -15,20 +16,29 @@ WITH cur AS MATERIALIZED (
     ORDER BY t.id
     FOR NO KEY UPDATE
 ), judged AS MATERIALIZED (
-    SELECT cur.id, cur.status, cur.version, own.own,
-           CASE WHEN cur.version <> seen.version OR own.own THEN NULL
-                WHEN $1 = 'cancel' AND cur.status IN ('SUBMITTED', 'QUEUED') THEN 'CANCELED'
-                WHEN $1 = 'cancel' AND cur.status = 'RUNNING' AND NOT cur.cancel_requested THEN 'RUNNING'
-                WHEN $1 = 'approve' AND cur.status = 'SUBMITTED' THEN 'QUEUED'
-                WHEN $1 = 'reject' AND cur.status = 'SUBMITTED' THEN 'REJECTED'
-                WHEN $1 = 'requeue' AND cur.status IN ('FAILED', 'CANCELED', 'REJECTED') THEN 'QUEUED'
-           END AS target
+    SELECT cur.id, cur.status, cur.version,
+           CASE WHEN cur.version = seen.version AND NOT own.own THEN may.target END AS target,
+           cur.version = seen.version AND own.own AND may.target IS NOT NULL AS refused
     FROM cur
     JOIN unnest($2::bigint[], $3::bigint[]) AS seen(id, version) ON seen.id = cur.id
     CROSS JOIN LATERAL (
-        SELECT $1 = 'approve' AND EXISTS (
-            SELECT FROM {schema}.task_inputs x
-            WHERE x.id = cur.id AND (x.four_eyes OR $9) AND x.submitted_by = $5) AS own
+        SELECT CASE WHEN $1 = 'cancel' AND cur.status IN ('SUBMITTED', 'QUEUED') THEN 'CANCELED'
+                    WHEN $1 = 'cancel' AND cur.status = 'RUNNING' AND NOT cur.cancel_requested THEN 'RUNNING'
+                    WHEN $1 = 'approve' AND cur.status = 'SUBMITTED' THEN 'QUEUED'
+                    WHEN $1 = 'reject' AND cur.status = 'SUBMITTED' THEN 'REJECTED'
+                    WHEN $1 = 'requeue' AND cur.status IN ('FAILED', 'CANCELED', 'REJECTED') THEN 'QUEUED'
+               END AS target
+    ) may
+    CROSS JOIN LATERAL (
+        SELECT $1 IN ('approve', 'requeue')
+           AND EXISTS (SELECT FROM {schema}.task_inputs x
+                       WHERE x.id = cur.id AND (x.four_eyes OR $9) AND x.submitted_by = $5)
+           AND ($1 = 'approve'
+                OR (EXISTS (SELECT FROM {schema}.events v
+                            WHERE v.task_id = cur.id AND v.status_before = 'SUBMITTED')
+                    AND NOT EXISTS (SELECT FROM {schema}.events v
+                                    WHERE v.task_id = cur.id AND v.move IN ('approve', 'requeue')
+                                      AND v.actor <> $5))) AS own
     ) own
 ), upd AS (
     UPDATE {schema}.tasks AS t
@@ -59,7 +69,7 @@ WITH cur AS MATERIALIZED (
     UNION ALL
     SELECT cur.*, false FROM cur WHERE NOT EXISTS (SELECT FROM upd)
 )
-SELECT {columns}, t.changed, judged.target IS NOT NULL AS may, judged.own AND t.status = 'SUBMITTED' AS refused
+SELECT {columns}, t.changed, judged.target IS NOT NULL AS may, judged.refused
 FROM t
 JOIN judged ON judged.id = t.id
 {text_and_worker $8}
