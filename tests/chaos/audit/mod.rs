@@ -15,6 +15,8 @@
 //! - **I10** What the program says is what the database holds.
 //! - **I12** No session outlives its process.
 
+#[cfg(test)]
+mod forge;
 mod promises;
 mod rows;
 mod runs;
