@@ -73,6 +73,7 @@ pub(crate) struct Side {
     pub(crate) version: i64,
     pub(crate) claim_no: i64,
     pub(crate) attempt: i64,
+    pub(crate) max_attempts: i64,
     pub(crate) owner: Option<String>,
     pub(crate) requested: bool,
 }
@@ -188,7 +189,8 @@ impl Evidence {
         }
         let steps = format!(
             "SELECT task_id, {}, {}, old_status, old_version, old_claim_no, old_attempt, old_owner, old_requested,
-                    new_status, new_version, new_claim_no, new_attempt, new_owner, new_requested, owner_state, {}
+                    old_max_attempts, new_status, new_version, new_claim_no, new_attempt, new_owner,
+                    new_requested, new_max_attempts, owner_state, {}
              FROM chaos.steps WHERE task_id >= {from} AND task_id < {to} ORDER BY task_id, new_version, n",
             micros("at"),
             micros("began"),
@@ -199,8 +201,8 @@ impl Evidence {
                 at: row.number(1),
                 began: row.number(2),
                 old: side(&row, 3),
-                new: side(&row, 9),
-                owner: row.text(15).map(|state| (state.to_owned(), row.number(16))),
+                new: side(&row, 10),
+                owner: row.text(17).map(|state| (state.to_owned(), row.number(18))),
             });
         }
     }
@@ -218,5 +220,6 @@ fn side(row: &Row, from: usize) -> Option<Side> {
         attempt: row.number(from + 3),
         owner: row.text(from + 4).map(str::to_owned),
         requested: row.word(from + 5) == "t",
+        max_attempts: row.number(from + 6),
     })
 }

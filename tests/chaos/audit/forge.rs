@@ -20,7 +20,15 @@ pub(super) struct Tale {
 impl Tale {
     /// As a submit leaves it.
     pub(super) fn begin(text: &str, state: State) -> Self {
-        let side = Side { state, version: 0, claim_no: 0, attempt: 0, owner: None, requested: false };
+        let side = Side {
+            state,
+            version: 0,
+            claim_no: 0,
+            attempt: 0,
+            max_attempts: 3,
+            owner: None,
+            requested: false,
+        };
         let history = History {
             steps: vec![Step { at: 0, began: 0, old: None, new: Some(side.clone()), owner: None }],
             ..History::default()
@@ -86,11 +94,30 @@ impl Tale {
         self.step(owner, |side| {
             side.state = to;
             side.requested = to == Running;
+            if to == Queued {
+                side.owner = None;
+            }
+            match act {
+                "release" => side.attempt -= 1,
+                "requeue" => side.attempt = 0,
+                "recover" => side.owner = None,
+                _ => {}
+            }
         })
     }
 
+    /// The last step left something else.
+    pub(super) fn but(mut self, change: impl FnOnce(&mut Side)) -> Self {
+        change(&mut self.side);
+        self.history.steps.last_mut().expect("it has begun").new = Some(self.side.clone());
+        self
+    }
+
     pub(super) fn success(self) -> Self {
-        self.step(Some(("working", 10_000)), |side| side.state = Succeeded)
+        self.step(Some(("working", 10_000)), |side| {
+            side.state = Succeeded;
+            side.requested = false;
+        })
     }
 
     /// With the row as the history has left it.

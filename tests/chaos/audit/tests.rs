@@ -23,6 +23,21 @@ fn breaks(rule: &str, lie: impl FnOnce(&mut Evidence)) {
     assert!(found.contains(&rule), "{rule} is not among {found:?}");
 }
 
+/// As [`breaks`], in so many words: others may break the same rule.
+#[track_caller]
+fn says(rule: &str, words: &str, lie: impl FnOnce(&mut Evidence)) {
+    let mut evidence = right();
+    lie(&mut evidence);
+    let broken = audit(&evidence).broken;
+    let found = broken.iter().any(|broken| broken.rule == rule && broken.what.contains(words));
+    assert!(found, "{rule} `{words}` is not among {broken:?}");
+}
+
+/// Task 5 has another history.
+fn five(tale: Tale) -> impl FnOnce(&mut Evidence) {
+    move |evidence| drop(evidence.tasks.insert(5, tale.end(5, "counting").1))
+}
+
 #[test]
 fn what_is_right_is_found_right() {
     let findings = audit(&right());
@@ -92,6 +107,7 @@ fn a_run_that_begins_too_early_is_found() {
 fn a_recovery_from_the_living_is_found() {
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("working".to_owned(), 150)));
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("lost".to_owned(), 250)));
+    says("I4", "there is not", |evidence| history(evidence, 1).steps[2].owner = None);
     breaks("I4", |evidence| evidence.losses.push((100, 101)));
     breaks("I4", |evidence| evidence.rises.push("one was lost and became working".to_owned()));
 }
@@ -186,4 +202,61 @@ fn the_evidence_of_a_task_is_told_whole() {
     for part in ["Task {", "recover", "claim_no: 2", "what: Start", "created"] {
         assert!(told.contains(part), "{part} is not in:\n{told}");
     }
+}
+
+#[test]
+fn a_request_to_cancel_that_is_forgotten_or_made_up_is_found() {
+    let runs = || Tale::begin("five", Queued).claim();
+    let asked = || runs().event("request-cancel", "op-5", State::Running);
+    let again = |tale: Tale| five(tale.claim().success());
+    says("I2", "overrun", again(asked().event("recover", "host", Queued)));
+    says("I2", "overrun", again(asked().event("release", "host", Queued)));
+    says("I2", "overrun", again(asked().event("retry", "host", Queued)));
+    says("I2", "overrun", five(asked().event("recover", "host", State::Failed)));
+    says("I2", "overrun", five(asked().event("fail", "host", State::Failed)));
+    says("I2", "overrun", five(asked().success()));
+    says("I2", "nobody had asked", five(runs().event("stop", "host", State::Canceled)));
+    says("I2", "nobody had asked", five(runs().event("recover", "host", State::Canceled)));
+    says("I2", "where none can be", five(asked().but(|side| side.requested = false).success()));
+    says("I2", "where none can be", five(runs().but(|side| side.requested = true).success()));
+}
+
+#[test]
+fn attempts_that_are_miscounted_are_found() {
+    let runs = || Tale::begin("five", Queued).claim();
+    let again = |tale: Tale| five(tale.claim().success());
+    says("I8", "miscounts", again(runs().event("release", "host", Queued).but(|side| side.attempt = 1)));
+    says("I8", "miscounts", again(runs().event("retry", "host", Queued).but(|side| side.attempt = 0)));
+    says("I8", "miscounts", five(runs().but(|side| side.attempt = 0).success()));
+    says("I8", "miscounts", five(runs().success().but(|side| side.attempt = 2)));
+    says("I8", "miscounts", five(runs().success().but(|side| side.max_attempts = 4)));
+    let canceled = Tale::begin("five", Queued).claim().event("release", "host", Queued);
+    let canceled = canceled.claim().event("recover", "host", Queued).event("cancel", "op-5", State::Canceled);
+    let requeued = canceled.event("requeue", "op-5", Queued).but(|side| side.attempt = 1);
+    says("I8", "miscounts", again(requeued));
+    let asked = runs().event("request-cancel", "op-5", State::Running);
+    let stopped = asked.event("stop", "host", State::Canceled).but(|side| side.owner = None);
+    says("I8", "miscounts", five(stopped));
+    says("I8", "attempts left", five(runs().event("fail", "host", State::Failed)));
+    says("I8", "attempts left", five(runs().event("recover", "host", State::Failed)));
+    let last = || runs().but(|side| side.attempt = 3);
+    says("I8", "too many", again(last().event("retry", "host", Queued)));
+    says("I8", "too many", again(last().event("recover", "host", Queued)));
+}
+
+#[test]
+fn a_task_in_the_wrong_hands_is_found() {
+    let runs = || Tale::begin("five", Queued).claim();
+    let again = |tale: Tale| five(tale.claim().success());
+    let other = || Some("other".to_owned());
+    says("I1", "success left it", five(runs().success().but(|side| side.owner = other())));
+    says("I1", "claim left it", five(runs().but(|side| side.owner = None).success()));
+    for act in ["retry", "release", "recover"] {
+        let left = runs().event(act, "host", Queued).but(|side| side.owner = other());
+        says("I1", &format!("{act} left it"), again(left));
+    }
+    let asked = runs().event("request-cancel", "op-5", State::Running).but(|side| side.owner = other());
+    says("I1", "request-cancel left it", five(asked.event("stop", "host", State::Canceled)));
+    let canceled = Tale::begin("five", Queued).event("cancel", "op-5", State::Canceled);
+    says("I1", "cancel left it", five(canceled.but(|side| side.owner = other())));
 }
