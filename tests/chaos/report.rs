@@ -32,6 +32,7 @@ impl Report<'_> {
             repeated,
             explained,
             overlapping,
+            belated,
             acknowledged,
             lost,
             twice,
@@ -52,6 +53,7 @@ impl Report<'_> {
         line("recoveries", recoveries);
         let all = if repeated == explained { "all explained" } else { "NOT all explained" };
         line("repeated effects", &format!("{repeated}, {all}; {overlapping} while the one before still ran"));
+        line("begun when recovered", belated);
         line("submits", &list(submits));
         line("decisions", &format!("{}; {races} versions decided on by several", list(decisions)));
         line(

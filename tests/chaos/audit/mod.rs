@@ -2,7 +2,9 @@
 //! what is wrong with it.
 //!
 //! The rules, by the numbers that a report names:
-//! - **I1** One claim of a task is won by one, and run once.
+//! - **I1** One claim of a task is won by one, and run once. Of a claim the row keeps its number and owner, and nobody
+//!   writes down who was told that they won it; so that two were told is seen only where a command ran, by the ledger
+//!   (`default` and `ghosts`). Of the other queues it is seen that the row was claimed once, by one.
 //! - **I2** A final state changes by an operator's requeue only; a recorded request to cancel is not overrun.
 //! - **I3** Counts stand in SUCCEEDED only, and are those of the text.
 //! - **I4** The command of a later claim begins after the earlier one was finished, given back or recovered; and only from
@@ -52,6 +54,8 @@ pub(crate) struct Tallies {
     pub(crate) explained: usize,
     /// Runs that began while one that was recovered still ran.
     pub(crate) overlapping: usize,
+    /// Runs that began after their own claim was recovered, as of a process that was frozen right before.
+    pub(crate) belated: usize,
     pub(crate) acknowledged: usize,
     pub(crate) lost: usize,
     pub(crate) twice: usize,

@@ -260,3 +260,21 @@ fn a_task_in_the_wrong_hands_is_found() {
     let canceled = Tale::begin("five", Queued).event("cancel", "op-5", State::Canceled);
     says("I1", "cancel left it", five(canceled.but(|side| side.owner = other())));
 }
+
+#[test]
+fn a_run_of_a_claim_that_was_over_is_found() {
+    let runs = || Tale::begin("one", Queued).claim();
+    let one =
+        |tale: Tale| move |evidence: &mut Evidence| drop(evidence.tasks.insert(1, tale.end(1, "default").1));
+    let late = |tale: Tale| tale.claim().ran().success();
+    // The line of the claim that was given back before.
+    let released = runs().event("release", "host", Queued).line(10, What::Start);
+    says("I4", "after release", one(late(released)));
+    let asked = runs().event("request-cancel", "op-7", State::Running);
+    says("I4", "after stop", one(asked.event("stop", "host", State::Canceled).line(10, What::Start)));
+    says("I4", "by retry and never ran", one(late(runs().event("retry", "host", Queued))));
+    says("I4", "by fail and never ran", one(runs().event("fail", "host", State::Failed)));
+    let mut evidence = right();
+    history(&mut evidence, 1).lines[0].at = 290;
+    assert_eq!(audit(&evidence).tallies.belated, 1);
+}
