@@ -148,8 +148,11 @@ fn decisions(evidence: &Evidence, findings: &mut Findings) {
     findings.tallies.races = races.values().filter(|count| **count > 1).count();
     let operators: HashSet<&str> = evidence.decisions.iter().map(|decide| decide.operator.as_str()).collect();
     for (operator, events) in &events {
-        if !operators.contains(operator) && *operator != OPERATOR {
-            findings.add("I10", events[0].0, format!("a decision by {operator}, who made none"));
+        // A worker that shuts down asks what it runs to stop, and decides nothing else.
+        let worker = |event: &Event| *operator == OPERATOR && event.act == "request-cancel";
+        let unasked = events.iter().find(|(_, event)| !operators.contains(operator) && !worker(event));
+        if let Some((id, event)) = unasked {
+            findings.add("I10", *id, format!("{} by {operator}, who made no such decision", event.act));
         }
     }
 }

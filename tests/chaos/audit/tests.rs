@@ -278,3 +278,14 @@ fn a_run_of_a_claim_that_was_over_is_found() {
     history(&mut evidence, 1).lines[0].at = 290;
     assert_eq!(audit(&evidence).tallies.belated, 1);
 }
+
+#[test]
+fn a_worker_that_decides_is_found() {
+    let decided = |act: &str, to| Tale::begin("five", State::Submitted).event(act, "fleet", to);
+    says("I10", "approve by fleet", five(decided("approve", Queued).claim().success()));
+    says("I10", "cancel by fleet", five(decided("cancel", State::Canceled)));
+    let stopped = Tale::begin("five", Queued).claim().event("request-cancel", "fleet", State::Running);
+    let mut evidence = right();
+    five(stopped.event("stop", "host", State::Canceled))(&mut evidence);
+    assert_eq!(audit(&evidence).broken, []);
+}
