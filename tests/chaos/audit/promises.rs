@@ -80,7 +80,13 @@ fn one(sends: &[&Submit], ids: &[i64], findings: &mut Findings) {
     }
     let created =
         sends.iter().filter(|submit| submit.told.document()["created"] == Value::Bool(true)).count();
-    if created > 1 {
+    // Who made the row cannot be told where a call died or did not know, nor under a given key by one whose answer was
+    // lost; else one of them was told that it did.
+    let told = codes.contains(&Some(0)) && codes.iter().all(|code| matches!(code, Some(0 | 5)));
+    let keyed = matches!(sends[0].kind, Kind::One { key: Some(_) });
+    let lost = |submit: &&Submit| submit.told.document()["resolved_from_unknown"] == Value::Bool(true);
+    let least = usize::from(told && !(keyed && sends.iter().any(lost)));
+    if created > 1 || created < least {
         findings.add_at_large("I10", format!("`{text}` was told to be new {created} times"));
     }
     for submit in sends {

@@ -289,3 +289,22 @@ fn a_worker_that_decides_is_found() {
     five(stopped.event("stop", "host", State::Canceled))(&mut evidence);
     assert_eq!(audit(&evidence).broken, []);
 }
+
+#[test]
+fn a_submit_that_is_new_to_nobody_is_found() {
+    let known = || json!({"created": false, "task": {"id": 1}});
+    says("I10", "new 0 times", |evidence| {
+        evidence.submits[2].told = exit(0, json!({"created": false, "task": {"id": 2}}));
+    });
+    says("I10", "new 0 times", |evidence| {
+        // Without a key it is this submit's own row, lost answer or not.
+        let told = json!({"created": false, "resolved_from_unknown": true, "task": {"id": 2}});
+        evidence.submits[2].told = exit(0, told);
+    });
+    says("I10", "new 0 times", |evidence| evidence.submits[0].told = exit(0, known()));
+    says("I10", "new 0 times", |evidence| evidence.submits[0].told = exit(5, json!({})));
+    let mut evidence = right();
+    let found_out = json!({"created": false, "resolved_from_unknown": true, "task": {"id": 1}});
+    evidence.submits[0].told = exit(0, found_out);
+    assert_eq!(audit(&evidence).broken, []);
+}
