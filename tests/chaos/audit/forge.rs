@@ -187,7 +187,7 @@ pub(super) fn right() -> Evidence {
                 "op-1",
                 "approve",
                 (2, Some(0)),
-                exit(0, json!({"outcome": "committed", "task": {"id": 2, "version": 1}})),
+                exit(0, json!({"outcome": "committed", "task": {"id": 2, "status": "QUEUED", "version": 1}})),
             ),
             decide(
                 "op-2",
@@ -197,7 +197,15 @@ pub(super) fn right() -> Evidence {
             ),
             decide("op-3", "cancel", (3, None), Told::Killed),
             decide("op-4", "requeue", (3, Some(1)), exit(6, json!({"outcome": "unknown"}))),
-            decide("op-5", "cancel", (3, Some(2)), exit(0, json!({"outcome": "committed"}))),
+            decide(
+                "op-5",
+                "cancel",
+                (3, Some(2)),
+                exit(
+                    0,
+                    json!({"outcome": "committed", "task": {"id": 3, "status": "CANCELED", "version": 3}}),
+                ),
+            ),
             decide("op-6", "cancel", (99, Some(0)), exit(4, json!({"outcome": "not_found"}))),
             decide("op-7", "cancel", (1, Some(0)), exit(5, json!({"error": {"kind": "unavailable"}}))),
         ],

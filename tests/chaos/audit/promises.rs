@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::Value;
 
 use super::rows::decided;
-use super::{Findings, Tallies};
-use crate::evidence::{Event, Evidence, State};
+use super::{Findings, Tallies, name};
+use crate::evidence::{Event, Evidence, Side, State};
 use crate::fleet::OPERATOR;
 use crate::journal::{Decide, Kind, Submit, Told};
+use crate::plan::Micros;
 
 /// How many lines of a file go in by one statement, all or none.
 const LINES_AT_ONCE: usize = 500;
@@ -200,6 +201,16 @@ fn decision(decide: &Decide, events: &[(i64, &Event)], evidence: &Evidence, find
                 if *made == 0 {
                     findings.add("I10", *id, format!("{what} was told to be committed and left no event"));
                 }
+                let since = of(*id).first().map_or(0, |event| event.after);
+                let after = |task: &&Value| {
+                    task["id"].as_i64() == Some(*id)
+                        && task["version"].as_i64() >= Some(since)
+                        && sighting(task, evidence).is_some()
+                };
+                if !shown(document).iter().any(after) {
+                    let problem = "was told to be committed without the row as that left it, or as it was later";
+                    findings.add("I10", *id, format!("{what} {problem}: {document}"));
+                }
             }
         }
         Some(3..=5 | 7) => {
@@ -221,6 +232,26 @@ fn decision(decide: &Decide, events: &[(i64, &Event)], evidence: &Evidence, find
     if told.code() == Some(3) {
         conflict(decide, findings);
     }
+}
+
+/// The rows that a decision's document shows.
+fn shown(document: &Value) -> Vec<&Value> {
+    match document["tasks"].as_array() {
+        Some(rows) => rows.iter().map(|row| &row["task"]).filter(|task| !task.is_null()).collect(),
+        None => Some(&document["task"]).filter(|task| !task.is_null()).into_iter().collect(),
+    }
+}
+
+/// From when until when a row was what is shown of it, by the witness; nothing if it never was.
+fn sighting(task: &Value, evidence: &Evidence) -> Option<(Micros, Micros)> {
+    let steps = &evidence.tasks.get(&task["id"].as_i64()?)?.steps;
+    let same = |side: &Side| {
+        Some(side.version) == task["version"].as_i64()
+            && task["status"] == name(side.state)
+            && side.requested == (task["cancel_requested"] == Value::Bool(true))
+    };
+    let place = steps.iter().position(|step| step.new.as_ref().is_some_and(same))?;
+    Some((steps[place].at, steps.get(place + 1).map_or(Micros::MAX, |next| next.at)))
 }
 
 /// Whoever is told of a conflict is shown a row that really stood in the way.

@@ -1,6 +1,6 @@
 //! Forged evidence: each lie must be found, and by the rule that it breaks.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::forge::{Tale, exit, history, right, task};
 use super::{audit, tell};
@@ -306,5 +306,25 @@ fn a_submit_that_is_new_to_nobody_is_found() {
     let mut evidence = right();
     let found_out = json!({"created": false, "resolved_from_unknown": true, "task": {"id": 1}});
     evidence.submits[0].told = exit(0, found_out);
+    assert_eq!(audit(&evidence).broken, []);
+}
+
+#[test]
+fn a_row_that_never_was_is_found_where_it_is_told_to_be_committed() {
+    let says_of = |task: Value| {
+        says("I10", "without the row", |evidence| {
+            evidence.decisions[0].told = exit(0, json!({"outcome": "committed", "task": task}));
+        });
+    };
+    says_of(Value::Null);
+    says_of(json!({"id": 1, "status": "QUEUED", "version": 0}));
+    says_of(json!({"id": 2, "status": "SUBMITTED", "version": 0}));
+    says_of(json!({"id": 2, "status": "QUEUED", "version": 2}));
+    says_of(json!({"id": 2, "status": "QUEUED", "version": 999}));
+    says_of(json!({"id": 2, "status": "RUNNING", "version": 2, "cancel_requested": true}));
+    let mut evidence = right();
+    // An answer that was lost is found out later, when the row has moved on.
+    let later = json!({"outcome": "committed", "task": {"id": 2, "status": "RUNNING", "version": 2}});
+    evidence.decisions[0].told = exit(0, later);
     assert_eq!(audit(&evidence).broken, []);
 }
