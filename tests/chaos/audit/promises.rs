@@ -14,6 +14,9 @@ use crate::plan::Micros;
 /// How many lines of a file go in by one statement, all or none.
 const LINES_AT_ONCE: usize = 500;
 
+/// How long a change may have been written before anybody else sees it: commits are held, and a busy machine is slow.
+const UNSEEN_FOR: Micros = 10_000_000;
+
 /// I5, I7, I9 and I10.
 pub(super) fn check(evidence: &Evidence, findings: &mut Findings) {
     submits(evidence, findings);
@@ -230,7 +233,7 @@ fn decision(decide: &Decide, events: &[(i64, &Event)], evidence: &Evidence, find
         findings.add("I10", rows[0].0, format!("{what}: rows that are there were not found"));
     }
     if told.code() == Some(3) {
-        conflict(decide, findings);
+        conflict(decide, evidence, findings);
     }
 }
 
@@ -254,14 +257,23 @@ fn sighting(task: &Value, evidence: &Evidence) -> Option<(Micros, Micros)> {
     Some((steps[place].at, steps.get(place + 1).map_or(Micros::MAX, |next| next.at)))
 }
 
-/// Whoever is told of a conflict is shown a row that really stood in the way.
-fn conflict(decide: &Decide, findings: &mut Findings) {
+/// Whoever is told of a conflict is shown rows as they were then, one of which stood in the way.
+fn conflict(decide: &Decide, evidence: &Evidence, findings: &mut Findings) {
     let document = decide.told.document();
-    let tasks: Vec<&Value> = match document["tasks"].as_array() {
-        Some(rows) => rows.iter().map(|row| &row["task"]).collect(),
-        None => vec![&document["task"]],
-    };
-    let in_the_way = tasks.iter().filter(|task| !task.is_null()).any(|task| {
+    // What was written before may have become visible only after it.
+    let asked = decide.at - UNSEEN_FOR;
+    let moved = |task: &Value| sighting(task, evidence).is_some_and(|(from, _)| from >= asked);
+    let tasks = shown(document);
+    for task in &tasks {
+        let problem = match sighting(task, evidence) {
+            None => "a row that never was",
+            Some((_, until)) if until < asked => "a row that had long moved on",
+            Some(_) => continue,
+        };
+        let what = format!("{} by {} was shown {problem}: {task}", decide.verb, decide.operator);
+        findings.add("I7", decide.rows[0].0, what);
+    }
+    let in_the_way = tasks.iter().any(|task| {
         let seen = decide.rows.iter().find(|(id, _)| Some(*id) == task["id"].as_i64());
         let state = task["status"].as_str().map(State::parse);
         let requested = task["cancel_requested"] == Value::Bool(true);
@@ -272,8 +284,11 @@ fn conflict(decide: &Decide, findings: &mut Findings) {
             (_, Some(state)) => matches!(state, State::Failed | State::Canceled | State::Rejected),
             (_, None) => false,
         };
-        // Without a version the row was read first, and moved on before the decision.
-        seen.is_some_and(|(_, version)| version.is_none() || task["version"].as_i64() != *version || !may)
+        seen.is_some_and(|(_, version)| match version {
+            Some(version) => task["version"].as_i64() != Some(*version) || !may,
+            // The row was read first, and moved on before the decision.
+            None => moved(task) || !may,
+        })
     });
     if !in_the_way {
         let what = format!(

@@ -6,7 +6,7 @@ use super::forge::{Tale, exit, history, right, task};
 use super::{audit, tell};
 use crate::analyser::{Line, What};
 use crate::evidence::{Evidence, State, Step};
-use crate::journal::Told;
+use crate::journal::{Decide, Told};
 
 use State::Queued;
 
@@ -327,4 +327,40 @@ fn a_row_that_never_was_is_found_where_it_is_told_to_be_committed() {
     let later = json!({"outcome": "committed", "task": {"id": 2, "status": "RUNNING", "version": 2}});
     evidence.decisions[0].told = exit(0, later);
     assert_eq!(audit(&evidence).broken, []);
+}
+
+#[test]
+fn a_conflict_with_what_never_was_is_found() {
+    let conflict = |task: &Value| exit(3, json!({"outcome": "conflict", "task": task}));
+    let now = json!({"id": 2, "status": "SUCCEEDED", "version": 3});
+    for (words, task) in [
+        ("never was", json!({"id": 2, "status": "QUEUED", "version": 999})),
+        ("never was", json!({"id": 2, "status": "CANCELED", "version": 1})),
+        ("never was", json!({"id": 77, "status": "QUEUED", "version": 1})),
+        ("there is not", Value::Null),
+        ("there is not", now.clone()),
+    ] {
+        says("I7", words, |evidence| {
+            evidence.decisions[1].told = conflict(&task);
+            if task == now {
+                // Not the row that it was about.
+                evidence.decisions[1].rows = vec![(4, Some(0))];
+            }
+        });
+    }
+    let long_after = 50_000_000;
+    says("I7", "long moved on", |evidence| evidence.decisions[1].at = long_after);
+    says("I7", "there is not", |evidence| {
+        // Nothing was named, so it may, and nothing moved.
+        let row = json!({"id": 3, "status": "CANCELED", "version": 3});
+        let told = conflict(&row);
+        let at = long_after;
+        evidence.decisions.push(Decide {
+            at,
+            operator: "op-8".to_owned(),
+            verb: "requeue",
+            rows: vec![(3, None)],
+            told,
+        });
+    });
 }
