@@ -113,6 +113,8 @@ pub(crate) struct Evidence {
     pub(crate) rises: Vec<String>,
     /// How the workers' processes ended.
     pub(crate) ends: Vec<End>,
+    /// Every instance that was ever registered: its process, and when.
+    pub(crate) registered: Vec<(i64, Micros)>,
     /// Instances that have not ended although every process has.
     pub(crate) open_instances: Vec<String>,
     /// Sessions of the program that are left.
@@ -150,6 +152,9 @@ impl Evidence {
                     WHERE state NOT IN ('stopped', 'lost')";
         evidence.open_instances =
             stage.rows_at_last(open).await.iter().map(|row| row.word(0).to_owned()).collect();
+        let registered = format!("SELECT pid, {} FROM taskdeck.instances", micros("started_at"));
+        evidence.registered =
+            stage.rows_at_last(&registered).await.iter().map(|row| (row.number(0), row.number(1))).collect();
         evidence.sessions = stage.number(SESSIONS).await;
         evidence
     }

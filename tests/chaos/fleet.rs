@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 
 use crate::analyser::Ledger;
+use crate::plan::{Micros, now};
 use crate::stage::{PROGRAM, Route, Stage};
 use crate::support::PATIENCE;
 
@@ -56,6 +57,9 @@ pub(crate) struct Member {
     route: Route,
     flags: Vec<String>,
     child: Option<Child>,
+    /// When its process was started, and its number, which the child forgets with its end.
+    began: Micros,
+    number: i32,
 }
 
 impl Member {
@@ -103,6 +107,9 @@ pub(crate) struct Fleet {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) name: String,
+    pub(crate) pid: i32,
+    /// When its process was started and when it was found to have ended; a process's number may be given again.
+    pub(crate) lived: (Micros, Micros),
     pub(crate) by: By,
     /// None where a signal ended it.
     pub(crate) code: Option<i32>,
@@ -143,7 +150,7 @@ impl Fleet {
                     flags.push(ledger.command());
                 }
             }
-            Arc::new(Mutex::new(Member { name: name.to_owned(), trade, route, flags, child: None }))
+            Arc::new(Mutex::new(Member { name: name.to_owned(), trade, route, flags, child: None, began: 0, number: 0 }))
         };
         let (direct, proxied) = (Route::Direct, Route::Proxied);
         let members = vec![
@@ -169,12 +176,16 @@ impl Fleet {
 
     /// Starts a member that has no process.
     pub(crate) fn start_again(&self, member: &mut Member) {
-        member.child = Some(self.spawn(member));
+        member.began = now();
+        let child = self.spawn(member);
+        member.number = child.id().and_then(|id| i32::try_from(id).ok()).expect("it runs");
+        member.child = Some(child);
     }
 
     /// Waits for the end of a member's process, and writes down how it was.
     pub(crate) async fn ended(&self, member: &mut Member, by: By) -> Option<i32> {
         let mut child = member.child.take().expect("a member runs while nobody holds it");
+        let pid = member.number;
         let code = if let Ok(status) = timeout(PATIENCE, child.wait()).await {
             status.expect("it can be waited for").code()
         } else {
@@ -183,8 +194,9 @@ impl Fleet {
             None
         };
         // The code of a worker that could not begin: it was gone before anything was done to it.
-        let by = if code == Some(NO_SERVER) { By::Itself } else { by };
-        self.ends.lock().expect("nobody panics here").push(End { name: member.name.clone(), by, code });
+        let by = if code == Some(NO_SERVER) && by != By::LastDrain { By::Itself } else { by };
+        let (name, lived) = (member.name.clone(), (member.began, now()));
+        self.ends.lock().expect("nobody panics here").push(End { name, pid, lived, by, code });
         code
     }
 

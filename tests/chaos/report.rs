@@ -43,6 +43,7 @@ impl Report<'_> {
             decisions,
             submits,
             races,
+            unbegun,
         } = &self.findings.tallies;
         line("seed", &plan.seed);
         line("faults for", &format!("{} s", plan.faults.as_secs()));
@@ -54,6 +55,7 @@ impl Report<'_> {
         let all = if repeated == explained { "all explained" } else { "NOT all explained" };
         line("repeated effects", &format!("{repeated}, {all}; {overlapping} while the one before still ran"));
         line("begun when recovered", belated);
+        line("found no server", &format!("{unbegun} workers"));
         line("submits", &list(submits));
         line("decisions", &format!("{}; {races} versions decided on by several", list(decisions)));
         line(

@@ -209,12 +209,14 @@ pub(super) fn right() -> Evidence {
             decide("op-6", "cancel", (99, Some(0)), exit(4, json!({"outcome": "not_found"}))),
             decide("op-7", "cancel", (1, Some(0)), exit(5, json!({"error": {"kind": "unavailable"}}))),
         ],
+        // That number was another process's before and after.
+        registered: vec![(7, 50), (8, 150), (7, 250)],
         losses: vec![(100, 99)],
         ends: vec![
-            End { name: "a".to_owned(), by: By::Kill, code: None },
-            End { name: "a".to_owned(), by: By::Drain, code: Some(1) },
-            End { name: "a".to_owned(), by: By::Itself, code: Some(5) },
-            End { name: "a".to_owned(), by: By::LastDrain, code: Some(0) },
+            end(By::Kill, None),
+            end(By::Drain, Some(1)),
+            end(By::Itself, Some(5)),
+            end(By::LastDrain, Some(0)),
         ],
         ..Evidence::default()
     }
@@ -226,4 +228,8 @@ pub(super) fn task(evidence: &mut Evidence, id: i64) -> &mut Task {
 
 pub(super) fn history(evidence: &mut Evidence, id: i64) -> &mut History {
     evidence.tasks.get_mut(&id).expect("it is there")
+}
+
+fn end(by: By, code: Option<i32>) -> End {
+    End { name: "a".to_owned(), pid: 7, lived: (100, 200), by, code }
 }

@@ -30,6 +30,7 @@ use std::fmt::Write as _;
 
 use crate::evidence::{Evidence, State};
 use crate::fleet::{By, NO_SERVER};
+use crate::plan::Micros;
 
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub(crate) struct Tallies {
     pub(crate) decisions: BTreeMap<String, usize>,
     pub(crate) submits: BTreeMap<String, usize>,
     pub(crate) races: usize,
+    /// Workers that ended as they found no server.
+    pub(crate) unbegun: usize,
 }
 
 /// What the audit found.
@@ -108,11 +111,16 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
         findings.add_at_large("I4", format!("the instance {rise}"));
     }
     for end in &evidence.ends {
+        let began = |(pid, at): &(i64, Micros)| {
+            *pid == i64::from(end.pid) && (end.lived.0..=end.lived.1).contains(at)
+        };
+        findings.tallies.unbegun += usize::from(end.code == Some(NO_SERVER));
         let right = match end.by {
             By::Kill => end.code.is_none(),
             By::Drain => matches!(end.code, Some(0 | 1)),
             By::LastDrain => end.code == Some(0),
-            By::Itself => end.code == Some(NO_SERVER),
+            // Only one that never got as far as the table may say that there is no server.
+            By::Itself => end.code == Some(NO_SERVER) && !evidence.registered.iter().any(began),
         };
         if !right {
             findings.add_at_large(

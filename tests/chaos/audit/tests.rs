@@ -135,6 +135,8 @@ fn what_has_no_end_is_found() {
     breaks("I6", |evidence| evidence.ends[3].code = Some(1));
     breaks("I6", |evidence| evidence.ends[0].code = Some(101));
     breaks("I6", |evidence| evidence.ends[2].code = Some(1));
+    breaks("I6", |evidence| evidence.registered.push((7, 150)));
+    breaks("I6", |evidence| evidence.ends[3].code = Some(5));
     breaks("I6", |evidence| evidence.open_instances.push("host:1 is working".to_owned()));
     breaks("I12", |evidence| evidence.sessions = 1);
 }
