@@ -119,6 +119,9 @@ pub(crate) struct Evidence {
     pub(crate) open_instances: Vec<String>,
     /// Sessions of the program that are left.
     pub(crate) sessions: i64,
+    /// Requests that were cut, and crashes of the server.
+    pub(crate) cuts: u64,
+    pub(crate) crashes: usize,
 }
 
 /// How many tasks are read at once.
@@ -131,9 +134,10 @@ fn micros(column: &str) -> String {
 
 impl Evidence {
     /// Reads all of it, after everything has ended.
-    pub(crate) async fn read(stage: &Stage, fleet: &Fleet, ledger: &Ledger) -> Self {
+    pub(crate) async fn read(stage: &Stage, fleet: &Fleet, ledger: &Ledger, crashes: usize) -> Self {
         let mut evidence = Self { ends: fleet.ends(), ..Self::default() };
         (evidence.submits, evidence.decisions) = stage.journal.read();
+        (evidence.cuts, evidence.crashes) = (stage.proxy.cuts(), crashes);
         let last = stage.number("SELECT coalesce(max(task_id), 0) FROM chaos.steps").await;
         let mut from = 0;
         while from <= last {

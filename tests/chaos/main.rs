@@ -90,7 +90,7 @@ async fn run(plan: Plan) {
     all_go(&stage, &fleet).await;
     stage.note("every process has ended", "");
 
-    let evidence = Evidence::read(&stage, &fleet, &ledger).await;
+    let evidence = Evidence::read(&stage, &fleet, &ledger, speed.crashes()).await;
     let mut findings = audit(&evidence);
     if !ended {
         let what = format!("tasks were not final {patience:?} after the last fault");

@@ -95,6 +95,11 @@ impl Speed {
         }
     }
 
+    /// How many crashes there were.
+    pub(crate) fn crashes(&self) -> usize {
+        self.restarts.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// How the pace came back after each crash.
     pub(crate) async fn recoveries(&self, stage: &Stage) -> Vec<Recovery> {
         let finished = finished(stage, 0).await;

@@ -211,6 +211,8 @@ pub(super) fn right() -> Evidence {
         ],
         // That number was another process's before and after.
         registered: vec![(7, 50), (8, 150), (7, 250)],
+        cuts: 1,
+        crashes: 1,
         losses: vec![(100, 99)],
         ends: vec![
             end(By::Kill, None),

@@ -99,6 +99,7 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
         runs::check(*id, history, &mut findings);
     }
     promises::check(evidence, &mut findings);
+    tested(evidence, &mut findings);
     for (at, lease) in &evidence.losses {
         if lease >= at {
             findings.add_at_large(
@@ -136,6 +137,23 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
         findings.add_at_large("I12", format!("{} sessions outlived every process", evidence.sessions));
     }
     findings
+}
+
+/// A run that broke nothing proves nothing.
+fn tested(evidence: &Evidence, findings: &mut Findings) {
+    let kills = evidence.ends.iter().any(|end| end.by == By::Kill && end.code.is_none());
+    let committed = evidence.decisions.iter().any(|decide| decide.told.code() == Some(0));
+    for (done, what) in [
+        (kills, "no worker was killed"),
+        (evidence.cuts > 0, "no line was cut"),
+        (evidence.crashes > 0, "the server never crashed"),
+        (findings.tallies.recoveries > 0, "nothing was recovered"),
+        (committed, "no decision was committed"),
+    ] {
+        if !done {
+            findings.add_at_large("test", format!("nothing was tested: {what}"));
+        }
+    }
 }
 
 /// Everything that is known about one task, for people.

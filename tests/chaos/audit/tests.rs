@@ -366,3 +366,12 @@ fn a_conflict_with_what_never_was_is_found() {
         });
     });
 }
+
+#[test]
+fn a_run_that_broke_nothing_is_found() {
+    says("test", "no worker was killed", |evidence| drop(evidence.ends.remove(0)));
+    says("test", "no line was cut", |evidence| evidence.cuts = 0);
+    says("test", "never crashed", |evidence| evidence.crashes = 0);
+    says("test", "nothing was recovered", |evidence| drop(evidence.tasks.remove(&1)));
+    says("test", "no decision was committed", |evidence| evidence.decisions.clear());
+}
