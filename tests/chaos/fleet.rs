@@ -150,7 +150,15 @@ impl Fleet {
                     flags.push(ledger.command());
                 }
             }
-            Arc::new(Mutex::new(Member { name: name.to_owned(), trade, route, flags, child: None, began: 0, number: 0 }))
+            Arc::new(Mutex::new(Member {
+                name: name.to_owned(),
+                trade,
+                route,
+                flags,
+                child: None,
+                began: 0,
+                number: 0,
+            }))
         };
         let (direct, proxied) = (Route::Direct, Route::Proxied);
         let members = vec![

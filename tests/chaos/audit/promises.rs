@@ -211,7 +211,8 @@ fn decision(decide: &Decide, events: &[(i64, &Event)], evidence: &Evidence, find
                         && sighting(task, evidence).is_some()
                 };
                 if !shown(document).iter().any(after) {
-                    let problem = "was told to be committed without the row as that left it, or as it was later";
+                    let problem =
+                        "was told to be committed without the row as that left it, or as it was later";
                     findings.add("I10", *id, format!("{what} {problem}: {document}"));
                 }
             }
