@@ -1,8 +1,6 @@
 //! The workers: a fixed number of headless processes. Whoever was killed is started again.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -15,24 +13,13 @@ use crate::analyser::Ledger;
 use crate::plan::{Micros, now};
 use crate::stage::{PROGRAM, Route, Stage};
 use crate::support::PATIENCE;
+use crate::warden::Warden;
 
 /// Who the workers act as when a shutdown cancels what they run.
 pub(crate) const OPERATOR: &str = "fleet";
 
 /// The exit code of one that finds no server at its start.
 pub(crate) const NO_SERVER: i32 = 5;
-
-/// Kills what is left of the fleet once this process is gone, however it went (in a process group of its own, which no
-/// signal to the run reaches): workers without a run would look for their server for ever.
-const WARDEN: &str = r#"
-while read -r pid; do
-    if [ "$pid" = done ]; then exit 0; fi
-    pids="$pids $pid"
-done
-for pid in $pids; do
-    if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = taskdeck ]; then kill -9 "$pid"; fi
-done
-"#;
 
 /// The worker whose finishes come late.
 pub(crate) const GHOST: &str = "ghost-1";
@@ -99,7 +86,7 @@ pub(crate) fn signal_groups(groups: &[Pid], signal: Signal) {
 pub(crate) struct Fleet {
     stage: Arc<Stage>,
     members: Vec<Arc<Mutex<Member>>>,
-    warden: std::process::Child,
+    warden: Warden,
     ends: std::sync::Mutex<Vec<End>>,
 }
 
@@ -131,11 +118,6 @@ pub(crate) enum By {
 impl Fleet {
     /// Starts every member.
     pub(crate) fn start(stage: &Arc<Stage>, ledger: &Ledger, ghost: Route) -> Self {
-        let warden = std::process::Command::new("sh")
-            .args(["-c", WARDEN])
-            .stdin(Stdio::piped())
-            .process_group(0)
-            .spawn();
         let member = |name: &str, trade, route, flags: &str| {
             let mut flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
             match trade {
@@ -174,8 +156,8 @@ impl Fleet {
             member("meter-2", Trade::Meter, direct, "--workers 4 --work-delay 50ms"),
             member("ghost-2", Trade::Ghost, direct, "--workers 1 --batch 1"),
         ];
-        let warden = warden.expect("start the warden");
-        let fleet = Self { stage: Arc::clone(stage), members, warden, ends: std::sync::Mutex::default() };
+        let (warden, ends) = (Warden::start(), std::sync::Mutex::default());
+        let fleet = Self { stage: Arc::clone(stage), members, warden, ends };
         for member in &fleet.members {
             fleet.start_again(&mut member.try_lock().expect("nobody else is here"));
         }
@@ -244,8 +226,7 @@ impl Fleet {
             .kill_on_drop(true)
             .spawn()
             .expect("start a worker");
-        let mut warden = self.warden.stdin.as_ref().expect("the warden's standard input is piped");
-        writeln!(warden, "{}", child.id().expect("it runs")).expect("the warden reads");
+        self.warden.minds_worker(child.id().expect("it runs"));
         child
     }
 
@@ -273,6 +254,14 @@ impl Fleet {
         self.start_again(&mut ghost);
     }
 
+    /// Stops process groups; should the run end meanwhile, they do not stay stopped for ever.
+    pub(crate) fn freeze(&self, groups: &[Pid]) {
+        for group in groups {
+            self.warden.minds_group(*group);
+        }
+        signal_groups(groups, Signal::STOP);
+    }
+
     /// How many there are.
     pub(crate) fn size(&self) -> usize {
         self.members.len()
@@ -291,14 +280,11 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        if let Some(mut stdin) = self.warden.stdin.take() {
-            // Without the word it kills whoever is left, which a run that failed wants.
-            let ended =
-                |member: &Arc<Mutex<Member>>| member.try_lock().is_ok_and(|member| member.child.is_none());
-            if self.members.iter().all(ended) {
-                let _ = writeln!(stdin, "done");
-            }
+        // Without the word it kills whoever is left, which a run that failed wants.
+        let ended =
+            |member: &Arc<Mutex<Member>>| member.try_lock().is_ok_and(|member| member.child.is_none());
+        if self.members.iter().all(ended) {
+            self.warden.dismiss();
         }
-        let _ = self.warden.wait();
     }
 }

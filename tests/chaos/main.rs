@@ -30,6 +30,7 @@ mod speed;
 mod stage;
 mod submits;
 mod texts;
+mod warden;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
