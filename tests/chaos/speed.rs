@@ -57,7 +57,8 @@ pub(crate) fn judge(finished: &[Micros], restart: Restart, end: Micros) -> Recov
     let quiet = Micros::try_from(QUIET.as_micros()).expect("a short time");
     let before = between(restart.down - quiet, restart.down) as f64 / seconds(quiet);
     let after = between(restart.up, end);
-    let mut recovery = Recovery { away: restart.downtime(), before, after, best: 0.0, most: None, full: None };
+    let mut recovery =
+        Recovery { away: restart.downtime(), before, after, best: 0.0, most: None, full: None };
     if !recovery.compares() {
         return recovery;
     }

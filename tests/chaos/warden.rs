@@ -78,7 +78,8 @@ mod tests {
 
     /// The command with a sleep below it, frozen, and what became of it when the run had ended.
     fn frozen(end: impl FnOnce(Warden, Pid)) -> std::process::ExitStatus {
-        let folder = tempfile::Builder::new().prefix("warden-").tempdir_in(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        let folder =
+            tempfile::Builder::new().prefix("warden-").tempdir_in(Path::new(env!("CARGO_TARGET_TMPDIR")));
         let folder = folder.expect("a folder");
         let words = shell_words::split(&Ledger::begin(folder.path()).command()).expect("a command");
         let warden = Warden::start();
