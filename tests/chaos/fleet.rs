@@ -1,6 +1,7 @@
 //! The workers: a fixed number of headless processes. Whoever was killed is started again.
 
 use std::fs::{File, OpenOptions};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -100,6 +101,7 @@ pub(crate) struct End {
     pub(crate) by: By,
     /// None where a signal ended it.
     pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
 }
 
 /// Why it ended.
@@ -176,17 +178,18 @@ impl Fleet {
     pub(crate) async fn ended(&self, member: &mut Member, by: By) -> Option<i32> {
         let mut child = member.child.take().expect("a member runs while nobody holds it");
         let pid = member.number;
-        let code = if let Ok(status) = timeout(PATIENCE, child.wait()).await {
-            status.expect("it can be waited for").code()
-        } else {
+        let mut status = timeout(PATIENCE, child.wait()).await;
+        if status.is_err() {
             self.stage.note("worker that did not end", &member.name);
             child.kill().await.expect("it can be killed");
-            None
-        };
+            status = Ok(child.wait().await);
+        }
+        let status = status.expect("it has ended by now").expect("it can be waited for");
+        let (code, signal) = (status.code(), status.signal());
         // The code of a worker that could not begin: it was gone before anything was done to it.
         let by = if code == Some(NO_SERVER) && by != By::LastDrain { By::Itself } else { by };
         let (name, lived) = (member.name.clone(), (member.began, now()));
-        self.ends.lock().expect("nobody panics here").push(End { name, pid, lived, by, code });
+        self.ends.lock().expect("nobody panics here").push(End { name, pid, lived, by, code, signal });
         code
     }
 

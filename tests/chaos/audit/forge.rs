@@ -219,6 +219,7 @@ pub(super) fn right() -> Evidence {
             end(By::Drain, Some(1)),
             end(By::Itself, Some(5)),
             end(By::LastDrain, Some(0)),
+            End { signal: Some(15), ..end(By::Drain, None) },
         ],
         ..Evidence::default()
     }
@@ -233,5 +234,6 @@ pub(super) fn history(evidence: &mut Evidence, id: i64) -> &mut History {
 }
 
 fn end(by: By, code: Option<i32>) -> End {
-    End { name: "a".to_owned(), pid: 7, lived: (100, 200), by, code }
+    let signal = code.is_none().then_some(9);
+    End { name: "a".to_owned(), pid: 7, lived: (100, 200), by, code, signal }
 }

@@ -28,6 +28,8 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use rustix::process::Signal;
+
 use crate::evidence::{Evidence, State};
 use crate::fleet::{By, NO_SERVER};
 use crate::plan::Micros;
@@ -116,18 +118,18 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
             *pid == i64::from(end.pid) && (end.lived.0..=end.lived.1).contains(at)
         };
         findings.tallies.unbegun += usize::from(end.code == Some(NO_SERVER));
+        let unregistered = !evidence.registered.iter().any(began);
+        let term = Signal::TERM.as_raw();
         let right = match end.by {
-            By::Kill => end.code.is_none(),
-            By::Drain => matches!(end.code, Some(0 | 1)),
+            By::Kill => end.signal == Some(Signal::KILL.as_raw()),
+            // One that had only just been started, and did not listen to signals yet, has nothing to leave.
+            By::Drain => matches!(end.code, Some(0 | 1)) || end.signal == Some(term) && unregistered,
             By::LastDrain => end.code == Some(0),
             // Only one that never got as far as the table may say that there is no server.
-            By::Itself => end.code == Some(NO_SERVER) && !evidence.registered.iter().any(began),
+            By::Itself => end.code == Some(NO_SERVER) && unregistered,
         };
         if !right {
-            findings.add_at_large(
-                "I6",
-                format!("the worker {} ended with {:?} after {:?}", end.name, end.code, end.by),
-            );
+            findings.add_at_large("I6", format!("a worker ended as it must not: {end:?}"));
         }
     }
     for instance in &evidence.open_instances {

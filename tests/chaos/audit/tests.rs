@@ -133,10 +133,15 @@ fn what_has_no_end_is_found() {
     let waits = Tale::begin("five", Queued);
     breaks("I6", move |evidence| drop(evidence.tasks.insert(5, waits.end(5, "counting").1)));
     breaks("I6", |evidence| evidence.ends[3].code = Some(1));
-    breaks("I6", |evidence| evidence.ends[0].code = Some(101));
+    breaks("I6", |evidence| {
+        (evidence.ends[0].code, evidence.ends[0].signal) = (Some(101), None);
+    });
     breaks("I6", |evidence| evidence.ends[2].code = Some(1));
-    breaks("I6", |evidence| evidence.registered.push((7, 150)));
+    says("I6", "code: Some(5)", |evidence| evidence.registered.push((7, 150)));
+    says("I6", "signal: Some(15)", |evidence| evidence.registered.push((7, 150)));
     breaks("I6", |evidence| evidence.ends[3].code = Some(5));
+    breaks("I6", |evidence| evidence.ends[4].signal = Some(9));
+    breaks("I6", |evidence| evidence.ends[0].signal = Some(15));
     breaks("I6", |evidence| evidence.open_instances.push("host:1 is working".to_owned()));
     breaks("I12", |evidence| evidence.sessions = 1);
 }
