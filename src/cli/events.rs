@@ -119,7 +119,7 @@ async fn follow(
     let mut signals = Signals::install().map_err(|error| Failure::unexpected(error.to_string()))?;
     let mut seen = Seen::default();
     let mut trouble = false;
-    print(call, &seen.new(before))?;
+    print(call, &seen.unseen(before))?;
     if seen.newest.is_none() {
         seen.newest = Some(session.db.clock().await?);
     }
@@ -163,7 +163,7 @@ async fn news(
         events.extend(page);
         if !full {
             events.reverse();
-            return Ok(seen.new(events));
+            return Ok(seen.unseen(events));
         }
     }
 }
@@ -177,14 +177,14 @@ struct Seen {
 
 impl Seen {
     /// Those of `events` that are new.
-    fn new(&mut self, events: Vec<AuditEvent>) -> Vec<AuditEvent> {
-        let new: Vec<AuditEvent> =
+    fn unseen(&mut self, events: Vec<AuditEvent>) -> Vec<AuditEvent> {
+        let unseen: Vec<AuditEvent> =
             events.into_iter().filter(|event| self.lately.insert((event.at, event.id))).collect();
         self.newest = self.newest.max(self.lately.last().map(|(at, _)| *at));
         if let Some(oldest) = self.newest.and_then(|at| at.checked_sub(LOOK_BACK).ok()) {
             self.lately = self.lately.split_off(&(oldest, i64::MIN));
         }
-        new
+        unseen
     }
 }
 

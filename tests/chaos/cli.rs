@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::journal::Told;
 use crate::stage::{PROGRAM, Stage};
 
-/// The most time that a call may take: it pursues an unknown outcome for 30 s, and this machine may be busy.
+/// The most time that a call may take: it pursues an unknown outcome for 30 s, and each step of that has its deadline.
 const ENDS_WITHIN: Duration = Duration::from_mins(2);
 
 /// What becomes of a call.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cli::{Fate, call};
+use crate::faults::wire::DECIDES;
 use crate::journal::Decide;
 use crate::plan::{Deck, millis, now};
 use crate::proxy::{Cut, Proxy};
@@ -156,6 +157,6 @@ pub(crate) async fn release_held(stage: &Stage) {
 pub(crate) async fn doomed(stage: Arc<Stage>) {
     let id = held(&stage, &plain("is held"), "default").await;
     let proxy = Proxy::start(stage.port()).await;
-    proxy.cut(Cut::Last, "judged AS MATERIALIZED");
+    proxy.cut(Cut::Last, DECIDES.1);
     ask(&stage, &url_by(proxy.port()), "approve", &[(id, Some(0))], Fate::Lives).await;
 }

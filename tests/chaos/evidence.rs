@@ -73,6 +73,7 @@ pub(crate) struct Side {
     pub(crate) version: i64,
     pub(crate) claim_no: i64,
     pub(crate) attempt: i64,
+    pub(crate) max_attempts: i64,
     pub(crate) owner: Option<String>,
     pub(crate) requested: bool,
 }
@@ -112,10 +113,15 @@ pub(crate) struct Evidence {
     pub(crate) rises: Vec<String>,
     /// How the workers' processes ended.
     pub(crate) ends: Vec<End>,
+    /// Every instance that was ever registered: its process, and when.
+    pub(crate) registered: Vec<(i64, Micros)>,
     /// Instances that have not ended although every process has.
     pub(crate) open_instances: Vec<String>,
     /// Sessions of the program that are left.
     pub(crate) sessions: i64,
+    /// Requests that were cut, and crashes of the server.
+    pub(crate) cuts: u64,
+    pub(crate) crashes: usize,
 }
 
 /// How many tasks are read at once.
@@ -128,9 +134,10 @@ fn micros(column: &str) -> String {
 
 impl Evidence {
     /// Reads all of it, after everything has ended.
-    pub(crate) async fn read(stage: &Stage, fleet: &Fleet, ledger: &Ledger) -> Self {
+    pub(crate) async fn read(stage: &Stage, fleet: &Fleet, ledger: &Ledger, crashes: usize) -> Self {
         let mut evidence = Self { ends: fleet.ends(), ..Self::default() };
         (evidence.submits, evidence.decisions) = stage.journal.read();
+        (evidence.cuts, evidence.crashes) = (stage.proxy.cuts(), crashes);
         let last = stage.number("SELECT coalesce(max(task_id), 0) FROM chaos.steps").await;
         let mut from = 0;
         while from <= last {
@@ -149,6 +156,9 @@ impl Evidence {
                     WHERE state NOT IN ('stopped', 'lost')";
         evidence.open_instances =
             stage.rows_at_last(open).await.iter().map(|row| row.word(0).to_owned()).collect();
+        let registered = format!("SELECT pid, {} FROM taskdeck.instances", micros("started_at"));
+        evidence.registered =
+            stage.rows_at_last(&registered).await.iter().map(|row| (row.number(0), row.number(1))).collect();
         evidence.sessions = stage.number(SESSIONS).await;
         evidence
     }
@@ -188,7 +198,8 @@ impl Evidence {
         }
         let steps = format!(
             "SELECT task_id, {}, {}, old_status, old_version, old_claim_no, old_attempt, old_owner, old_requested,
-                    new_status, new_version, new_claim_no, new_attempt, new_owner, new_requested, owner_state, {}
+                    old_max_attempts, new_status, new_version, new_claim_no, new_attempt, new_owner,
+                    new_requested, new_max_attempts, owner_state, {}
              FROM chaos.steps WHERE task_id >= {from} AND task_id < {to} ORDER BY task_id, new_version, n",
             micros("at"),
             micros("began"),
@@ -199,8 +210,8 @@ impl Evidence {
                 at: row.number(1),
                 began: row.number(2),
                 old: side(&row, 3),
-                new: side(&row, 9),
-                owner: row.text(15).map(|state| (state.to_owned(), row.number(16))),
+                new: side(&row, 10),
+                owner: row.text(17).map(|state| (state.to_owned(), row.number(18))),
             });
         }
     }
@@ -218,5 +229,6 @@ fn side(row: &Row, from: usize) -> Option<Side> {
         attempt: row.number(from + 3),
         owner: row.text(from + 4).map(str::to_owned),
         requested: row.word(from + 5) == "t",
+        max_attempts: row.number(from + 6),
     })
 }

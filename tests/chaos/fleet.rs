@@ -1,8 +1,7 @@
 //! The workers: a fixed number of headless processes. Whoever was killed is started again.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -12,26 +11,16 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::timeout;
 
 use crate::analyser::Ledger;
+use crate::plan::{Micros, now};
 use crate::stage::{PROGRAM, Route, Stage};
 use crate::support::PATIENCE;
+use crate::warden::Warden;
 
 /// Who the workers act as when a shutdown cancels what they run.
 pub(crate) const OPERATOR: &str = "fleet";
 
 /// The exit code of one that finds no server at its start.
 pub(crate) const NO_SERVER: i32 = 5;
-
-/// Kills what is left of the fleet once this process is gone, however it went (in a process group of its own, which no
-/// signal to the run reaches): workers without a run would look for their server for ever.
-const WARDEN: &str = r#"
-while read -r pid; do
-    if [ "$pid" = done ]; then exit 0; fi
-    pids="$pids $pid"
-done
-for pid in $pids; do
-    if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = taskdeck ]; then kill -9 "$pid"; fi
-done
-"#;
 
 /// The worker whose finishes come late.
 pub(crate) const GHOST: &str = "ghost-1";
@@ -56,6 +45,9 @@ pub(crate) struct Member {
     route: Route,
     flags: Vec<String>,
     child: Option<Child>,
+    /// When its process was started, and its number, which the child forgets with its end.
+    began: Micros,
+    number: i32,
 }
 
 impl Member {
@@ -95,7 +87,7 @@ pub(crate) fn signal_groups(groups: &[Pid], signal: Signal) {
 pub(crate) struct Fleet {
     stage: Arc<Stage>,
     members: Vec<Arc<Mutex<Member>>>,
-    warden: std::process::Child,
+    warden: Warden,
     ends: std::sync::Mutex<Vec<End>>,
 }
 
@@ -103,9 +95,13 @@ pub(crate) struct Fleet {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) name: String,
+    pub(crate) pid: i32,
+    /// When its process was started and when it was found to have ended; a process's number may be given again.
+    pub(crate) lived: (Micros, Micros),
     pub(crate) by: By,
     /// None where a signal ended it.
     pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
 }
 
 /// Why it ended.
@@ -124,11 +120,6 @@ pub(crate) enum By {
 impl Fleet {
     /// Starts every member.
     pub(crate) fn start(stage: &Arc<Stage>, ledger: &Ledger, ghost: Route) -> Self {
-        let warden = std::process::Command::new("sh")
-            .args(["-c", WARDEN])
-            .stdin(Stdio::piped())
-            .process_group(0)
-            .spawn();
         let member = |name: &str, trade, route, flags: &str| {
             let mut flags: Vec<String> = flags.split(' ').map(str::to_owned).collect();
             match trade {
@@ -143,7 +134,15 @@ impl Fleet {
                     flags.push(ledger.command());
                 }
             }
-            Arc::new(Mutex::new(Member { name: name.to_owned(), trade, route, flags, child: None }))
+            Arc::new(Mutex::new(Member {
+                name: name.to_owned(),
+                trade,
+                route,
+                flags,
+                child: None,
+                began: 0,
+                number: 0,
+            }))
         };
         let (direct, proxied) = (Route::Direct, Route::Proxied);
         let members = vec![
@@ -159,8 +158,8 @@ impl Fleet {
             member("meter-2", Trade::Meter, direct, "--workers 4 --work-delay 50ms"),
             member("ghost-2", Trade::Ghost, direct, "--workers 1 --batch 1"),
         ];
-        let warden = warden.expect("start the warden");
-        let fleet = Self { stage: Arc::clone(stage), members, warden, ends: std::sync::Mutex::default() };
+        let (warden, ends) = (Warden::start(), std::sync::Mutex::default());
+        let fleet = Self { stage: Arc::clone(stage), members, warden, ends };
         for member in &fleet.members {
             fleet.start_again(&mut member.try_lock().expect("nobody else is here"));
         }
@@ -169,22 +168,28 @@ impl Fleet {
 
     /// Starts a member that has no process.
     pub(crate) fn start_again(&self, member: &mut Member) {
-        member.child = Some(self.spawn(member));
+        member.began = now();
+        let child = self.spawn(member);
+        member.number = child.id().and_then(|id| i32::try_from(id).ok()).expect("it runs");
+        member.child = Some(child);
     }
 
     /// Waits for the end of a member's process, and writes down how it was.
     pub(crate) async fn ended(&self, member: &mut Member, by: By) -> Option<i32> {
         let mut child = member.child.take().expect("a member runs while nobody holds it");
-        let code = if let Ok(status) = timeout(PATIENCE, child.wait()).await {
-            status.expect("it can be waited for").code()
-        } else {
+        let pid = member.number;
+        let mut status = timeout(PATIENCE, child.wait()).await;
+        if status.is_err() {
             self.stage.note("worker that did not end", &member.name);
             child.kill().await.expect("it can be killed");
-            None
-        };
+            status = Ok(child.wait().await);
+        }
+        let status = status.expect("it has ended by now").expect("it can be waited for");
+        let (code, signal) = (status.code(), status.signal());
         // The code of a worker that could not begin: it was gone before anything was done to it.
-        let by = if code == Some(NO_SERVER) { By::Itself } else { by };
-        self.ends.lock().expect("nobody panics here").push(End { name: member.name.clone(), by, code });
+        let by = if code == Some(NO_SERVER) && by != By::LastDrain { By::Itself } else { by };
+        let (name, lived) = (member.name.clone(), (member.began, now()));
+        self.ends.lock().expect("nobody panics here").push(End { name, pid, lived, by, code, signal });
         code
     }
 
@@ -224,8 +229,7 @@ impl Fleet {
             .kill_on_drop(true)
             .spawn()
             .expect("start a worker");
-        let mut warden = self.warden.stdin.as_ref().expect("the warden's standard input is piped");
-        writeln!(warden, "{}", child.id().expect("it runs")).expect("the warden reads");
+        self.warden.minds_worker(child.id().expect("it runs"));
         child
     }
 
@@ -253,6 +257,14 @@ impl Fleet {
         self.start_again(&mut ghost);
     }
 
+    /// Stops process groups; should the run end meanwhile, they do not stay stopped for ever.
+    pub(crate) fn freeze(&self, groups: &[Pid]) {
+        for group in groups {
+            self.warden.minds_group(*group);
+        }
+        signal_groups(groups, Signal::STOP);
+    }
+
     /// How many there are.
     pub(crate) fn size(&self) -> usize {
         self.members.len()
@@ -271,14 +283,11 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        if let Some(mut stdin) = self.warden.stdin.take() {
-            // Without the word it kills whoever is left, which a run that failed wants.
-            let ended =
-                |member: &Arc<Mutex<Member>>| member.try_lock().is_ok_and(|member| member.child.is_none());
-            if self.members.iter().all(ended) {
-                let _ = writeln!(stdin, "done");
-            }
+        // Without the word it kills whoever is left, which a run that failed wants.
+        let ended =
+            |member: &Arc<Mutex<Member>>| member.try_lock().is_ok_and(|member| member.child.is_none());
+        if self.members.iter().all(ended) {
+            self.warden.dismiss();
         }
-        let _ = self.warden.wait();
     }
 }

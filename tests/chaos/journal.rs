@@ -54,7 +54,6 @@ pub(crate) enum Kind {
 /// A decision. Its operator is nobody else's, so that its events are found again.
 #[derive(Debug, Clone)]
 pub(crate) struct Decide {
-    #[expect(dead_code, reason = "for people")]
     pub(crate) at: Micros,
     pub(crate) operator: String,
     pub(crate) verb: &'static str,

@@ -32,6 +32,7 @@ impl Report<'_> {
             repeated,
             explained,
             overlapping,
+            belated,
             acknowledged,
             lost,
             twice,
@@ -42,6 +43,7 @@ impl Report<'_> {
             decisions,
             submits,
             races,
+            unbegun,
         } = &self.findings.tallies;
         line("seed", &plan.seed);
         line("faults for", &format!("{} s", plan.faults.as_secs()));
@@ -52,6 +54,8 @@ impl Report<'_> {
         line("recoveries", recoveries);
         let all = if repeated == explained { "all explained" } else { "NOT all explained" };
         line("repeated effects", &format!("{repeated}, {all}; {overlapping} while the one before still ran"));
+        line("begun when recovered", belated);
+        line("found no server", &format!("{unbegun} workers"));
         line("submits", &list(submits));
         line("decisions", &format!("{}; {races} versions decided on by several", list(decisions)));
         line(
@@ -76,18 +80,8 @@ impl Report<'_> {
         ] {
             line("line cut", &format!("{} × {what}", self.stage.proxy.cuts_of(cut)));
         }
-        for Recovery { away, before, best, most, full } in self.recoveries {
-            let after =
-                |after: &Option<f64>| after.map_or("not".to_owned(), |after| format!("after {after:.2} s"));
-            line(
-                "crash of the server",
-                &format!(
-                    "away for {away:.2} s; {before:.0} tasks/s before; 80 % of it {}, all of it {}; best {:.0} %",
-                    after(most),
-                    after(full),
-                    best * 100.0
-                ),
-            );
+        for recovery in self.recoveries {
+            line("crash of the server", &pace(recovery));
         }
         let mut times: Vec<f64> = self.recoveries.iter().filter_map(|recovery| recovery.full).collect();
         times.sort_by(f64::total_cmp);
@@ -98,7 +92,7 @@ impl Report<'_> {
                 "full pace after",
                 &format!(
                     "{least:.2} / {median:.2} / {most:.2} s (min, median, max); {soon} of {} within 5 s",
-                    self.recoveries.len()
+                    self.recoveries.iter().filter(|recovery| recovery.compares()).count()
                 ),
             );
         }
@@ -111,6 +105,21 @@ impl Report<'_> {
         }
         text
     }
+}
+
+/// How the pace came back after one crash.
+fn pace(recovery: &Recovery) -> String {
+    let Recovery { away, before, after, best, most, full } = recovery;
+    if !recovery.compares() {
+        return format!("away for {away:.2} s; no pace to compare with; {after} tasks after it");
+    }
+    let after = |after: &Option<f64>| after.map_or("not".to_owned(), |after| format!("after {after:.2} s"));
+    format!(
+        "away for {away:.2} s; {before:.0} tasks/s before; 80 % of it {}, all of it {}; best {:.0} %",
+        after(most),
+        after(full),
+        best * 100.0
+    )
 }
 
 fn list(counts: &BTreeMap<String, usize>) -> String {

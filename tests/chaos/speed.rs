@@ -30,14 +30,23 @@ impl Restart {
 pub(crate) struct Recovery {
     /// How long the server was away, in seconds.
     pub(crate) away: f64,
-    /// Tasks a second before it.
+    /// Tasks a second before it; 0 is no pace to compare with.
     pub(crate) before: f64,
+    /// Tasks that were finished after it.
+    pub(crate) after: usize,
     /// The best pace after it, as a share of that.
     pub(crate) best: f64,
     /// When a second began that had at least 80 % of it, in seconds after the server was up.
     pub(crate) most: Option<f64>,
     /// The same for all of it.
     pub(crate) full: Option<f64>,
+}
+
+impl Recovery {
+    /// Whether there was a pace before it.
+    pub(crate) fn compares(&self) -> bool {
+        self.before > 0.0
+    }
 }
 
 /// Judges one crash. `finished` is in ascending order; what came after `end` is some other fault's doing.
@@ -47,7 +56,12 @@ pub(crate) fn judge(finished: &[Micros], restart: Restart, end: Micros) -> Recov
     };
     let quiet = Micros::try_from(QUIET.as_micros()).expect("a short time");
     let before = between(restart.down - quiet, restart.down) as f64 / seconds(quiet);
-    let mut recovery = Recovery { away: restart.downtime(), before, best: 0.0, most: None, full: None };
+    let after = between(restart.up, end);
+    let mut recovery =
+        Recovery { away: restart.downtime(), before, after, best: 0.0, most: None, full: None };
+    if !recovery.compares() {
+        return recovery;
+    }
     let mut from = restart.up;
     while from + WINDOW <= end && recovery.full.is_none() {
         let share = between(from, from + WINDOW) as f64 / seconds(WINDOW) / before;
@@ -84,8 +98,9 @@ impl Speed {
         loop {
             tokio::time::sleep(Duration::from_millis(300)).await;
             let recovery = judge(&finished(stage, restart.down - 3_000_000).await, restart, now());
-            // The whole pace is worth some patience, most of it is worth a lot.
-            let enough = started.elapsed() > Duration::from_secs(6) && recovery.most.is_some();
+            // The whole pace is worth some patience, most of it is worth a lot, and so is any where none was before.
+            let most = recovery.most.is_some() || !recovery.compares() && recovery.after > 0;
+            let enough = started.elapsed() > Duration::from_secs(6) && most;
             if recovery.full.is_some() || enough || started.elapsed() > PATIENCE {
                 break;
             }
@@ -93,6 +108,11 @@ impl Speed {
         if let Some(last) = self.restarts.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
             last.1 = now();
         }
+    }
+
+    /// How many crashes there were.
+    pub(crate) fn crashes(&self) -> usize {
+        self.restarts.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// How the pace came back after each crash.
@@ -139,5 +159,16 @@ mod tests {
         let half = judge(&paced(0, 20_000), CRASH, 9_000_000);
         assert_eq!((half.most, half.full), (None, None), "{half:?}");
         assert!((0.4..0.6).contains(&half.best), "{half:?}");
+        assert_eq!(half.after, 275, "{half:?}");
+        let never = judge(&paced(9_000_000, 10_000), CRASH, 9_000_000);
+        assert_eq!((never.after, never.most, never.full), (0, None, None), "{never:?}");
+    }
+
+    #[test]
+    fn without_a_pace_before_there_is_none_to_compare() {
+        let finished: Vec<Micros> = (0..100).map(|n| 4_000_000 + n * 10_000).collect();
+        let recovery = judge(&finished, CRASH, 9_000_000);
+        assert!(!recovery.compares(), "{recovery:?}");
+        assert_eq!((recovery.after, recovery.most, recovery.full), (100, None, None), "{recovery:?}");
     }
 }

@@ -135,6 +135,7 @@ pub(crate) async fn doomed(stage: Arc<Stage>) {
         if told.code() == Some(0) {
             return;
         }
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
     panic!("a key whose outcome is not known could not be sent again");
 }

@@ -12,12 +12,14 @@ CREATE TABLE chaos.steps (
     old_attempt      integer,
     old_owner        uuid,
     old_requested    boolean,
+    old_max_attempts integer,
     new_status       text,
     new_version      bigint,
     new_claim_no     bigint,
     new_attempt      integer,
     new_owner        uuid,
     new_requested    boolean,
+    new_max_attempts integer,
     -- When the statement's transaction began, and the instance that claims, or that held the claim.
     began            timestamptz NOT NULL DEFAULT now(),
     owner_state      text,
@@ -45,9 +47,11 @@ BEGIN
     SELECT i.state, i.lease_until INTO owner FROM taskdeck.instances i
     WHERE i.id = CASE WHEN o.status = 'RUNNING' THEN o.claimed_by ELSE n.claimed_by END;
     INSERT INTO chaos.steps (task_id, old_status, old_version, old_claim_no, old_attempt, old_owner, old_requested,
-        new_status, new_version, new_claim_no, new_attempt, new_owner, new_requested, owner_state, owner_lease)
+        old_max_attempts, new_status, new_version, new_claim_no, new_attempt, new_owner, new_requested,
+        new_max_attempts, owner_state, owner_lease)
     VALUES (coalesce(n.id, o.id), o.status, o.version, o.claim_no, o.attempt, o.claimed_by, o.cancel_requested,
-        n.status, n.version, n.claim_no, n.attempt, n.claimed_by, n.cancel_requested, owner.state, owner.lease_until);
+        o.max_attempts, n.status, n.version, n.claim_no, n.attempt, n.claimed_by, n.cancel_requested,
+        n.max_attempts, owner.state, owner.lease_until);
     RETURN NULL;
 END $$;
 CREATE TRIGGER chaos_step AFTER INSERT OR UPDATE OR DELETE ON taskdeck.tasks

@@ -2,7 +2,9 @@
 //! what is wrong with it.
 //!
 //! The rules, by the numbers that a report names:
-//! - **I1** One claim of a task is won by one, and run once.
+//! - **I1** One claim of a task is won by one, and run once. Of a claim the row keeps its number and owner, and nobody
+//!   writes down who was told that they won it; so that two were told is seen only where a command ran, by the ledger
+//!   (`default` and `ghosts`). Of the other queues it is seen that the row was claimed once, by one.
 //! - **I2** A final state changes by an operator's requeue only; a recorded request to cancel is not overrun.
 //! - **I3** Counts stand in SUCCEEDED only, and are those of the text.
 //! - **I4** The command of a later claim begins after the earlier one was finished, given back or recovered; and only from
@@ -15,6 +17,8 @@
 //! - **I10** What the program says is what the database holds.
 //! - **I12** No session outlives its process.
 
+#[cfg(test)]
+mod forge;
 mod promises;
 mod rows;
 mod runs;
@@ -24,8 +28,11 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use rustix::process::Signal;
+
 use crate::evidence::{Evidence, State};
 use crate::fleet::{By, NO_SERVER};
+use crate::plan::Micros;
 
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +57,8 @@ pub(crate) struct Tallies {
     pub(crate) explained: usize,
     /// Runs that began while one that was recovered still ran.
     pub(crate) overlapping: usize,
+    /// Runs that began after their own claim was recovered, as of a process that was frozen right before.
+    pub(crate) belated: usize,
     pub(crate) acknowledged: usize,
     pub(crate) lost: usize,
     pub(crate) twice: usize,
@@ -63,6 +72,8 @@ pub(crate) struct Tallies {
     pub(crate) decisions: BTreeMap<String, usize>,
     pub(crate) submits: BTreeMap<String, usize>,
     pub(crate) races: usize,
+    /// Workers that ended as they found no server.
+    pub(crate) unbegun: usize,
 }
 
 /// What the audit found.
@@ -90,6 +101,7 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
         runs::check(*id, history, &mut findings);
     }
     promises::check(evidence, &mut findings);
+    tested(evidence, &mut findings);
     for (at, lease) in &evidence.losses {
         if lease >= at {
             findings.add_at_large(
@@ -102,17 +114,22 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
         findings.add_at_large("I4", format!("the instance {rise}"));
     }
     for end in &evidence.ends {
+        let began = |(pid, at): &(i64, Micros)| {
+            *pid == i64::from(end.pid) && (end.lived.0..=end.lived.1).contains(at)
+        };
+        findings.tallies.unbegun += usize::from(end.code == Some(NO_SERVER));
+        let unregistered = !evidence.registered.iter().any(began);
+        let term = Signal::TERM.as_raw();
         let right = match end.by {
-            By::Kill => end.code.is_none(),
-            By::Drain => matches!(end.code, Some(0 | 1)),
+            By::Kill => end.signal == Some(Signal::KILL.as_raw()),
+            // One that had only just been started, and did not listen to signals yet, has nothing to leave.
+            By::Drain => matches!(end.code, Some(0 | 1)) || end.signal == Some(term) && unregistered,
             By::LastDrain => end.code == Some(0),
-            By::Itself => end.code == Some(NO_SERVER),
+            // Only one that never got as far as the table may say that there is no server.
+            By::Itself => end.code == Some(NO_SERVER) && unregistered,
         };
         if !right {
-            findings.add_at_large(
-                "I6",
-                format!("the worker {} ended with {:?} after {:?}", end.name, end.code, end.by),
-            );
+            findings.add_at_large("I6", format!("a worker ended as it must not: {end:?}"));
         }
     }
     for instance in &evidence.open_instances {
@@ -122,6 +139,23 @@ pub(crate) fn audit(evidence: &Evidence) -> Findings {
         findings.add_at_large("I12", format!("{} sessions outlived every process", evidence.sessions));
     }
     findings
+}
+
+/// A run that broke nothing proves nothing.
+fn tested(evidence: &Evidence, findings: &mut Findings) {
+    let kills = evidence.ends.iter().any(|end| end.by == By::Kill && end.code.is_none());
+    let committed = evidence.decisions.iter().any(|decide| decide.told.code() == Some(0));
+    for (done, what) in [
+        (kills, "no worker was killed"),
+        (evidence.cuts > 0, "no line was cut"),
+        (evidence.crashes > 0, "the server never crashed"),
+        (findings.tallies.recoveries > 0, "nothing was recovered"),
+        (committed, "no decision was committed"),
+    ] {
+        if !done {
+            findings.add_at_large("test", format!("nothing was tested: {what}"));
+        }
+    }
 }
 
 /// Everything that is known about one task, for people.

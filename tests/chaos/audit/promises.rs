@@ -5,13 +5,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::Value;
 
 use super::rows::decided;
-use super::{Findings, Tallies};
-use crate::evidence::{Event, Evidence, State};
+use super::{Findings, Tallies, name};
+use crate::evidence::{Event, Evidence, Side, State};
 use crate::fleet::OPERATOR;
 use crate::journal::{Decide, Kind, Submit, Told};
+use crate::plan::Micros;
 
 /// How many lines of a file go in by one statement, all or none.
 const LINES_AT_ONCE: usize = 500;
+
+/// How long a change may have been written before anybody else sees it: commits are held, and a busy machine is slow.
+const UNSEEN_FOR: Micros = 10_000_000;
 
 /// I5, I7, I9 and I10.
 pub(super) fn check(evidence: &Evidence, findings: &mut Findings) {
@@ -80,7 +84,13 @@ fn one(sends: &[&Submit], ids: &[i64], findings: &mut Findings) {
     }
     let created =
         sends.iter().filter(|submit| submit.told.document()["created"] == Value::Bool(true)).count();
-    if created > 1 {
+    // Who made the row cannot be told where a call died or did not know, nor under a given key by one whose answer was
+    // lost; else one of them was told that it did.
+    let told = codes.contains(&Some(0)) && codes.iter().all(|code| matches!(code, Some(0 | 5)));
+    let keyed = matches!(sends[0].kind, Kind::One { key: Some(_) });
+    let lost = |submit: &&Submit| submit.told.document()["resolved_from_unknown"] == Value::Bool(true);
+    let least = usize::from(told && !(keyed && sends.iter().any(lost)));
+    if created > 1 || created < least {
         findings.add_at_large("I10", format!("`{text}` was told to be new {created} times"));
     }
     for submit in sends {
@@ -148,8 +158,11 @@ fn decisions(evidence: &Evidence, findings: &mut Findings) {
     findings.tallies.races = races.values().filter(|count| **count > 1).count();
     let operators: HashSet<&str> = evidence.decisions.iter().map(|decide| decide.operator.as_str()).collect();
     for (operator, events) in &events {
-        if !operators.contains(operator) && *operator != OPERATOR {
-            findings.add("I10", events[0].0, format!("a decision by {operator}, who made none"));
+        // A worker that shuts down asks what it runs to stop, and decides nothing else.
+        let worker = |event: &Event| *operator == OPERATOR && event.act == "request-cancel";
+        let unasked = events.iter().find(|(_, event)| !operators.contains(operator) && !worker(event));
+        if let Some((id, event)) = unasked {
+            findings.add("I10", *id, format!("{} by {operator}, who made no such decision", event.act));
         }
     }
 }
@@ -191,6 +204,17 @@ fn decision(decide: &Decide, events: &[(i64, &Event)], evidence: &Evidence, find
                 if *made == 0 {
                     findings.add("I10", *id, format!("{what} was told to be committed and left no event"));
                 }
+                let since = of(*id).first().map_or(0, |event| event.after);
+                let after = |task: &&Value| {
+                    task["id"].as_i64() == Some(*id)
+                        && task["version"].as_i64() >= Some(since)
+                        && sighting(task, evidence).is_some()
+                };
+                if !shown(document).iter().any(after) {
+                    let problem =
+                        "was told to be committed without the row as that left it, or as it was later";
+                    findings.add("I10", *id, format!("{what} {problem}: {document}"));
+                }
             }
         }
         Some(3..=5 | 7) => {
@@ -210,18 +234,47 @@ fn decision(decide: &Decide, events: &[(i64, &Event)], evidence: &Evidence, find
         findings.add("I10", rows[0].0, format!("{what}: rows that are there were not found"));
     }
     if told.code() == Some(3) {
-        conflict(decide, findings);
+        conflict(decide, evidence, findings);
     }
 }
 
-/// Whoever is told of a conflict is shown a row that really stood in the way.
-fn conflict(decide: &Decide, findings: &mut Findings) {
-    let document = decide.told.document();
-    let tasks: Vec<&Value> = match document["tasks"].as_array() {
-        Some(rows) => rows.iter().map(|row| &row["task"]).collect(),
-        None => vec![&document["task"]],
+/// The rows that a decision's document shows.
+fn shown(document: &Value) -> Vec<&Value> {
+    match document["tasks"].as_array() {
+        Some(rows) => rows.iter().map(|row| &row["task"]).filter(|task| !task.is_null()).collect(),
+        None => Some(&document["task"]).filter(|task| !task.is_null()).into_iter().collect(),
+    }
+}
+
+/// From when until when a row was what is shown of it, by the witness; nothing if it never was.
+fn sighting(task: &Value, evidence: &Evidence) -> Option<(Micros, Micros)> {
+    let steps = &evidence.tasks.get(&task["id"].as_i64()?)?.steps;
+    let same = |side: &Side| {
+        Some(side.version) == task["version"].as_i64()
+            && task["status"] == name(side.state)
+            && side.requested == (task["cancel_requested"] == Value::Bool(true))
     };
-    let in_the_way = tasks.iter().filter(|task| !task.is_null()).any(|task| {
+    let place = steps.iter().position(|step| step.new.as_ref().is_some_and(same))?;
+    Some((steps[place].at, steps.get(place + 1).map_or(Micros::MAX, |next| next.at)))
+}
+
+/// Whoever is told of a conflict is shown rows as they were then, one of which stood in the way.
+fn conflict(decide: &Decide, evidence: &Evidence, findings: &mut Findings) {
+    let document = decide.told.document();
+    // What was written before may have become visible only after it.
+    let asked = decide.at - UNSEEN_FOR;
+    let moved = |task: &Value| sighting(task, evidence).is_some_and(|(from, _)| from >= asked);
+    let tasks = shown(document);
+    for task in &tasks {
+        let problem = match sighting(task, evidence) {
+            None => "a row that never was",
+            Some((_, until)) if until < asked => "a row that had long moved on",
+            Some(_) => continue,
+        };
+        let what = format!("{} by {} was shown {problem}: {task}", decide.verb, decide.operator);
+        findings.add("I7", decide.rows[0].0, what);
+    }
+    let in_the_way = tasks.iter().any(|task| {
         let seen = decide.rows.iter().find(|(id, _)| Some(*id) == task["id"].as_i64());
         let state = task["status"].as_str().map(State::parse);
         let requested = task["cancel_requested"] == Value::Bool(true);
@@ -232,8 +285,11 @@ fn conflict(decide: &Decide, findings: &mut Findings) {
             (_, Some(state)) => matches!(state, State::Failed | State::Canceled | State::Rejected),
             (_, None) => false,
         };
-        // Without a version the row was read first, and moved on before the decision.
-        seen.is_some_and(|(_, version)| version.is_none() || task["version"].as_i64() != *version || !may)
+        seen.is_some_and(|(_, version)| match version {
+            Some(version) => task["version"].as_i64() != Some(*version) || !may,
+            // The row was read first, and moved on before the decision.
+            None => moved(task) || !may,
+        })
     });
     if !in_the_way {
         let what = format!(

@@ -102,11 +102,15 @@ fn witnessed(id: i64, task: &Task, history: &History, findings: &mut Findings) {
 
 fn fresh(side: &Side) -> bool {
     let numbers = (side.version, side.claim_no, side.attempt);
-    matches!(side.state, State::Submitted | State::Queued) && numbers == (0, 0, 0)
+    let nobodys = side.owner.is_none() && !side.requested;
+    matches!(side.state, State::Submitted | State::Queued) && numbers == (0, 0, 0) && nobodys
 }
 
+/// The rule that is broken, and how.
+type Verdict = Result<(), (&'static str, String)>;
+
 /// Whether the contract allows this step, with this event.
-fn allowed(step: &Step, old: &Side, new: &Side, event: Option<&Event>) -> Result<(), (&'static str, String)> {
+fn allowed(step: &Step, old: &Side, new: &Side, event: Option<&Event>) -> Verdict {
     use State::{Canceled, Failed, Queued, Rejected, Running, Submitted, Succeeded};
     let refuse = |rule, problem: &str| Err((rule, problem.to_owned()));
     if new.version != old.version + 1 {
@@ -138,26 +142,80 @@ fn allowed(step: &Step, old: &Side, new: &Side, event: Option<&Event>) -> Result
         Some(_) => return refuse("I10", "an event that does not fit the step"),
         None => return refuse("I8", "a change without an event"),
     }
-    if (old.state, new.state) == (Queued, Running) {
-        return claim(step, old, new);
+    asked(old, new)?;
+    let act = match event {
+        Some(event) => event.act.as_str(),
+        None if new.state == Running => "claim",
+        None => "success",
+    };
+    held(act, old, new)?;
+    counted(act, old, new)?;
+    match act {
+        "claim" => claim(step, old, new),
+        "recover" => recovery(step),
+        _ => Ok(()),
     }
-    if old.state == Running
-        && new.state == Running
-        && (old.requested || !new.requested || old.owner != new.owner)
-    {
-        return refuse("I1", "a running task that changed hands");
+}
+
+/// A request to cancel is recorded by that act alone, stands while the task runs, and whatever ends the run obeys it.
+fn asked(old: &Side, new: &Side) -> Verdict {
+    let runs = old.state == State::Running;
+    let still = runs && new.state == State::Running;
+    if new.requested != still || still && old.requested || old.requested && !runs {
+        return Err(("I2", "a request to cancel where none can be".to_owned()));
     }
-    if (old.state, new.state) == (Running, Succeeded) && old.requested {
-        return refuse("I2", "a success against a recorded request to cancel");
-    }
-    if event.is_some_and(|event| event.act == "recover") {
-        return recovery(step);
+    let stopped = new.state == State::Canceled;
+    if runs && !still && stopped != old.requested {
+        let problem = if stopped {
+            "stopped, and nobody had asked"
+        } else {
+            "a recorded request to cancel was overrun"
+        };
+        return Err(("I2", problem.to_owned()));
     }
     Ok(())
 }
 
-fn claim(step: &Step, old: &Side, new: &Side) -> Result<(), (&'static str, String)> {
-    if (new.claim_no, new.attempt) != (old.claim_no + 1, old.attempt + 1) || new.owner.is_none() {
+/// Whose the task is: a claim's until that ends, and after it that of whoever brought the task to its end.
+fn held(act: &str, old: &Side, new: &Side) -> Verdict {
+    let kept = new.owner == old.owner;
+    let nobodys = new.owner.is_none();
+    let right = match act {
+        "claim" => old.owner.is_none() && !nobodys,
+        "request-cancel" | "success" | "fail" => kept,
+        // What had begun stays its worker's; what is given back is nobody's.
+        "stop" => kept || nobodys,
+        "retry" | "release" | "recover" | "requeue" => nobodys,
+        _ => kept && nobodys,
+    };
+    if right { Ok(()) } else { Err(("I1", format!("{act} left it in the wrong hands"))) }
+}
+
+/// A claim is an attempt; what is given back spends none, and a requeue begins anew. While attempts are left nothing
+/// fails for good, and then nothing is tried again.
+fn counted(act: &str, old: &Side, new: &Side) -> Verdict {
+    let attempt = match act {
+        "claim" => old.attempt + 1,
+        "release" => old.attempt - 1,
+        "stop" if new.owner.is_none() => old.attempt - 1,
+        "requeue" => 0,
+        _ => old.attempt,
+    };
+    if new.attempt != attempt || new.max_attempts != old.max_attempts {
+        return Err(("I8", format!("{act} miscounts the attempts")));
+    }
+    let left = old.attempt < old.max_attempts;
+    match (act, new.state) {
+        ("recover" | "retry", State::Queued) if !left => Err(("I8", "an attempt too many".to_owned())),
+        ("recover" | "fail", State::Failed) if left => {
+            Err(("I8", "it failed for good with attempts left".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn claim(step: &Step, old: &Side, new: &Side) -> Verdict {
+    if new.claim_no != old.claim_no + 1 {
         return Err(("I1", "a claim that does not count as one".to_owned()));
     }
     match &step.owner {
@@ -169,9 +227,10 @@ fn claim(step: &Step, old: &Side, new: &Side) -> Result<(), (&'static str, Strin
 }
 
 /// Only from an instance that has ended or was declared lost, with its lease past by the database's clock.
-fn recovery(step: &Step) -> Result<(), (&'static str, String)> {
+fn recovery(step: &Step) -> Verdict {
     match &step.owner {
-        None => Ok(()),
+        // The statement allows it; but in a run no instance is ever removed.
+        None => Err(("I4", "a recovery from an instance that there is not".to_owned())),
         Some((state, lease)) if matches!(state.as_str(), "lost" | "stopped") && *lease < step.at => Ok(()),
         Some((state, _)) => Err(("I4", format!("a recovery from an instance that is {state}"))),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Findings;
 use crate::analyser::{Line, What};
-use crate::evidence::{History, State, Step};
+use crate::evidence::{History, State, Step, Task};
 use crate::plan::Micros;
 
 /// One run of the command.
@@ -34,7 +34,28 @@ pub(super) fn check(id: i64, history: &History, findings: &mut Findings) {
         }
         before = Some((*claim_no, *run));
     }
+    unrun(id, history, &runs, findings);
     result(id, history, &runs, findings);
+}
+
+/// The task, if its queue is one of those whose tasks the command runs.
+fn commanded(history: &History) -> Option<&Task> {
+    history.task.as_ref().filter(|task| matches!(task.queue.as_str(), "default" | "ghosts"))
+}
+
+/// What failed had run.
+fn unrun(id: i64, history: &History, runs: &BTreeMap<i64, Run>, findings: &mut Findings) {
+    if commanded(history).is_none() {
+        return;
+    }
+    for event in history.events.iter().filter(|event| matches!(event.act.as_str(), "retry" | "fail")) {
+        let made = history.steps.iter().filter_map(|step| step.new.as_ref());
+        let Some(side) = made.into_iter().find(|side| side.version == event.after) else { continue };
+        if !runs.contains_key(&side.claim_no) {
+            let what = format!("claim {} was ended by {} and never ran", side.claim_no, event.act);
+            findings.add("I4", id, what);
+        }
+    }
 }
 
 fn runs(id: i64, lines: &[Line], findings: &mut Findings) -> BTreeMap<i64, Run> {
@@ -84,8 +105,15 @@ fn left(id: i64, claim_no: i64, run: Run, history: &History, findings: &mut Find
     let how = ending(history, step);
     let over = run.end.is_some_and(|(at, _)| at <= step.at);
     let problem = match how {
-        // Its process may be gone, or run on for nothing.
-        "recover" => return,
+        // Its process may be gone, or run on for nothing; one that was frozen in between begins only now.
+        "recover" => {
+            findings.tallies.belated += usize::from(run.start > step.at);
+            return;
+        }
+        "release" | "stop" if run.start > step.at => {
+            findings.add("I4", id, format!("claim {claim_no} began after {how} had ended it"));
+            return;
+        }
         // Where it had to be killed it has written nothing.
         "release" | "stop" => run.end.is_some_and(|(at, _)| at > step.at),
         _ => !over,
@@ -117,10 +145,7 @@ fn repeated(
 
 /// The committed result is that of the claim that committed it.
 fn result(id: i64, history: &History, runs: &BTreeMap<i64, Run>, findings: &mut Findings) {
-    let Some(task) = history.task.as_ref().filter(|task| matches!(task.queue.as_str(), "default" | "ghosts"))
-    else {
-        return;
-    };
+    let Some(task) = commanded(history) else { return };
     if task.state != State::Succeeded {
         return;
     }

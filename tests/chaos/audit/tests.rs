@@ -1,198 +1,14 @@
 //! Forged evidence: each lie must be found, and by the rule that it breaks.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::forge::{Tale, exit, history, right, task};
 use super::{audit, tell};
 use crate::analyser::{Line, What};
-use crate::evidence::{Event, Evidence, History, Side, State, Step, Task};
-use crate::fleet::{By, End};
-use crate::journal::{Decide, Kind, Submit, Told};
-use crate::texts::counts;
+use crate::evidence::{Evidence, State, Step};
+use crate::journal::{Decide, Told};
 
-use State::{Canceled, Queued, Running, Submitted, Succeeded};
-
-/// A task whose history is told step by step; its clock ticks once a step.
-struct Tale {
-    history: History,
-    side: Side,
-    text: String,
-}
-
-impl Tale {
-    /// As a submit leaves it.
-    fn begin(text: &str, state: State) -> Self {
-        let side = Side { state, version: 0, claim_no: 0, attempt: 0, owner: None, requested: false };
-        let history = History {
-            steps: vec![Step { at: 0, began: 0, old: None, new: Some(side.clone()), owner: None }],
-            ..History::default()
-        };
-        Self { history, side, text: text.to_owned() }
-    }
-
-    fn at(&self) -> i64 {
-        self.side.version * 100
-    }
-
-    fn step(mut self, owner: Option<(&str, i64)>, change: impl FnOnce(&mut Side)) -> Self {
-        let old = self.side.clone();
-        self.side.version += 1;
-        change(&mut self.side);
-        let at = self.at();
-        let owner = owner.map(|(state, lease)| (state.to_owned(), lease));
-        self.history.steps.push(Step {
-            at,
-            began: at - 1,
-            old: Some(old),
-            new: Some(self.side.clone()),
-            owner,
-        });
-        self
-    }
-
-    fn claim(self) -> Self {
-        let lease = self.at() + 1_000;
-        self.step(Some(("working", lease)), |side| {
-            *side = Side {
-                state: Running,
-                claim_no: side.claim_no + 1,
-                attempt: side.attempt + 1,
-                owner: Some("one".to_owned()),
-                ..side.clone()
-            };
-        })
-    }
-
-    fn line(mut self, after: i64, what: What) -> Self {
-        let at = self.at() + after;
-        self.history.lines.push(Line { task: 1, claim_no: self.side.claim_no, pid: 1, at, what });
-        self
-    }
-
-    fn ran(self) -> Self {
-        self.line(10, What::Start).line(20, What::End)
-    }
-
-    fn event(mut self, act: &str, actor: &str, to: State) -> Self {
-        let (from, before) = (self.side.state, self.side.version);
-        let owner = (from == Running).then_some(("lost", self.at() + 50));
-        self.history.events.push(Event {
-            at: self.at() + 100,
-            actor: actor.to_owned(),
-            act: act.to_owned(),
-            from,
-            to,
-            before,
-            after: before + 1,
-        });
-        self.step(owner, |side| {
-            side.state = to;
-            side.requested = to == Running;
-        })
-    }
-
-    fn success(self) -> Self {
-        self.step(Some(("working", 10_000)), |side| side.state = Succeeded)
-    }
-
-    /// With the row as the history has left it.
-    fn end(mut self, id: i64, queue: &str) -> (i64, History) {
-        let succeeded = self.side.state == Succeeded;
-        self.history.task = Some(Task {
-            queue: queue.to_owned(),
-            counts: if succeeded { counts(&self.text) } else { [0; 3] },
-            text: self.text,
-            state: self.side.state,
-            version: self.side.version,
-            claim_no: self.side.claim_no,
-            output: (succeeded && queue == "default").then(|| format!("{id}/{} is", self.side.claim_no)),
-        });
-        (id, self.history)
-    }
-}
-
-fn exit(code: i32, document: serde_json::Value) -> Told {
-    Told::Exit { code, document }
-}
-
-fn send(text: &str, key: Option<&str>, told: Told) -> Submit {
-    Submit { at: 0, kind: Kind::One { key: key.map(str::to_owned) }, texts: vec![text.to_owned()], told }
-}
-
-fn decide(operator: &str, verb: &'static str, row: (i64, Option<i64>), told: Told) -> Decide {
-    Decide { at: 0, operator: operator.to_owned(), verb, rows: vec![row], told }
-}
-
-/// A run in which everything is right: task 1 was recovered and ran again, 2 was held and decided on by two at once,
-/// 3 was canceled, and 4 and 5 came from a file of three lines whose answer was lost.
-fn right() -> Evidence {
-    let one = Tale::begin("one", Queued).claim().line(10, What::Start).event("recover", "host", Queued);
-    let mut one = one.claim().ran().success().end(1, "default");
-    // The first run goes on although it is worth nothing any more.
-    one.1.lines.push(Line { task: 1, claim_no: 1, pid: 1, at: 315, what: What::End });
-    let two = Tale::begin("two words", Submitted).event("approve", "op-1", Queued).claim().success();
-    let three =
-        Tale::begin("three", Queued).event("cancel", "op-3", Canceled).event("requeue", "op-4", Queued);
-    let four = Tale::begin("four", Queued).claim().success();
-    let five = Tale::begin("five", Queued).claim().success();
-    Evidence {
-        tasks: [
-            one,
-            two.end(2, "counting"),
-            three.event("cancel", "op-5", Canceled).end(3, "default"),
-            four.end(4, "counting"),
-            five.end(5, "counting"),
-        ]
-        .into(),
-        submits: vec![
-            send("one", Some("k"), exit(6, json!({}))),
-            send("one", Some("k"), exit(0, json!({"created": false, "task": {"id": 1}}))),
-            send("two words", None, exit(0, json!({"created": true, "task": {"id": 2}}))),
-            send("three", None, Told::Killed),
-            send("never", None, exit(5, json!({}))),
-            Submit {
-                at: 0,
-                kind: Kind::Lines,
-                texts: vec!["four".to_owned(), "five".to_owned()],
-                told: exit(6, json!({"submitted": 0})),
-            },
-        ],
-        decisions: vec![
-            decide(
-                "op-1",
-                "approve",
-                (2, Some(0)),
-                exit(0, json!({"outcome": "committed", "task": {"id": 2, "version": 1}})),
-            ),
-            decide(
-                "op-2",
-                "reject",
-                (2, Some(0)),
-                exit(3, json!({"outcome": "conflict", "task": {"id": 2, "status": "QUEUED", "version": 1}})),
-            ),
-            decide("op-3", "cancel", (3, None), Told::Killed),
-            decide("op-4", "requeue", (3, Some(1)), exit(6, json!({"outcome": "unknown"}))),
-            decide("op-5", "cancel", (3, Some(2)), exit(0, json!({"outcome": "committed"}))),
-            decide("op-6", "cancel", (99, Some(0)), exit(4, json!({"outcome": "not_found"}))),
-            decide("op-7", "cancel", (1, Some(0)), exit(5, json!({"error": {"kind": "unavailable"}}))),
-        ],
-        losses: vec![(100, 99)],
-        ends: vec![
-            End { name: "a".to_owned(), by: By::Kill, code: None },
-            End { name: "a".to_owned(), by: By::Drain, code: Some(1) },
-            End { name: "a".to_owned(), by: By::Itself, code: Some(5) },
-            End { name: "a".to_owned(), by: By::LastDrain, code: Some(0) },
-        ],
-        ..Evidence::default()
-    }
-}
-
-fn task(evidence: &mut Evidence, id: i64) -> &mut Task {
-    history(evidence, id).task.as_mut().expect("it is there")
-}
-
-fn history(evidence: &mut Evidence, id: i64) -> &mut History {
-    evidence.tasks.get_mut(&id).expect("it is there")
-}
+use State::Queued;
 
 /// Lies, and then what the audit says.
 fn forged(lie: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
@@ -205,6 +21,21 @@ fn forged(lie: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
 fn breaks(rule: &str, lie: impl FnOnce(&mut Evidence)) {
     let found = forged(lie);
     assert!(found.contains(&rule), "{rule} is not among {found:?}");
+}
+
+/// As [`breaks`], in so many words: others may break the same rule.
+#[track_caller]
+fn says(rule: &str, words: &str, lie: impl FnOnce(&mut Evidence)) {
+    let mut evidence = right();
+    lie(&mut evidence);
+    let broken = audit(&evidence).broken;
+    let found = broken.iter().any(|broken| broken.rule == rule && broken.what.contains(words));
+    assert!(found, "{rule} `{words}` is not among {broken:?}");
+}
+
+/// Task 5 has another history.
+fn five(tale: Tale) -> impl FnOnce(&mut Evidence) {
+    move |evidence| drop(evidence.tasks.insert(5, tale.end(5, "counting").1))
 }
 
 #[test]
@@ -276,6 +107,7 @@ fn a_run_that_begins_too_early_is_found() {
 fn a_recovery_from_the_living_is_found() {
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("working".to_owned(), 150)));
     breaks("I4", |evidence| history(evidence, 1).steps[2].owner = Some(("lost".to_owned(), 250)));
+    says("I4", "there is not", |evidence| history(evidence, 1).steps[2].owner = None);
     breaks("I4", |evidence| evidence.losses.push((100, 101)));
     breaks("I4", |evidence| evidence.rises.push("one was lost and became working".to_owned()));
 }
@@ -301,8 +133,15 @@ fn what_has_no_end_is_found() {
     let waits = Tale::begin("five", Queued);
     breaks("I6", move |evidence| drop(evidence.tasks.insert(5, waits.end(5, "counting").1)));
     breaks("I6", |evidence| evidence.ends[3].code = Some(1));
-    breaks("I6", |evidence| evidence.ends[0].code = Some(101));
+    breaks("I6", |evidence| {
+        (evidence.ends[0].code, evidence.ends[0].signal) = (Some(101), None);
+    });
     breaks("I6", |evidence| evidence.ends[2].code = Some(1));
+    says("I6", "code: Some(5)", |evidence| evidence.registered.push((7, 150)));
+    says("I6", "signal: Some(15)", |evidence| evidence.registered.push((7, 150)));
+    breaks("I6", |evidence| evidence.ends[3].code = Some(5));
+    breaks("I6", |evidence| evidence.ends[4].signal = Some(9));
+    breaks("I6", |evidence| evidence.ends[0].signal = Some(15));
     breaks("I6", |evidence| evidence.open_instances.push("host:1 is working".to_owned()));
     breaks("I12", |evidence| evidence.sessions = 1);
 }
@@ -370,4 +209,174 @@ fn the_evidence_of_a_task_is_told_whole() {
     for part in ["Task {", "recover", "claim_no: 2", "what: Start", "created"] {
         assert!(told.contains(part), "{part} is not in:\n{told}");
     }
+}
+
+#[test]
+fn a_request_to_cancel_that_is_forgotten_or_made_up_is_found() {
+    let runs = || Tale::begin("five", Queued).claim();
+    let asked = || runs().event("request-cancel", "op-5", State::Running);
+    let again = |tale: Tale| five(tale.claim().success());
+    says("I2", "overrun", again(asked().event("recover", "host", Queued)));
+    says("I2", "overrun", again(asked().event("release", "host", Queued)));
+    says("I2", "overrun", again(asked().event("retry", "host", Queued)));
+    says("I2", "overrun", five(asked().event("recover", "host", State::Failed)));
+    says("I2", "overrun", five(asked().event("fail", "host", State::Failed)));
+    says("I2", "overrun", five(asked().success()));
+    says("I2", "nobody had asked", five(runs().event("stop", "host", State::Canceled)));
+    says("I2", "nobody had asked", five(runs().event("recover", "host", State::Canceled)));
+    says("I2", "where none can be", five(asked().but(|side| side.requested = false).success()));
+    says("I2", "where none can be", five(runs().but(|side| side.requested = true).success()));
+}
+
+#[test]
+fn attempts_that_are_miscounted_are_found() {
+    let runs = || Tale::begin("five", Queued).claim();
+    let again = |tale: Tale| five(tale.claim().success());
+    says("I8", "miscounts", again(runs().event("release", "host", Queued).but(|side| side.attempt = 1)));
+    says("I8", "miscounts", again(runs().event("retry", "host", Queued).but(|side| side.attempt = 0)));
+    says("I8", "miscounts", five(runs().but(|side| side.attempt = 0).success()));
+    says("I8", "miscounts", five(runs().success().but(|side| side.attempt = 2)));
+    says("I8", "miscounts", five(runs().success().but(|side| side.max_attempts = 4)));
+    let canceled = Tale::begin("five", Queued).claim().event("release", "host", Queued);
+    let canceled = canceled.claim().event("recover", "host", Queued).event("cancel", "op-5", State::Canceled);
+    let requeued = canceled.event("requeue", "op-5", Queued).but(|side| side.attempt = 1);
+    says("I8", "miscounts", again(requeued));
+    let asked = runs().event("request-cancel", "op-5", State::Running);
+    let stopped = asked.event("stop", "host", State::Canceled).but(|side| side.owner = None);
+    says("I8", "miscounts", five(stopped));
+    says("I8", "attempts left", five(runs().event("fail", "host", State::Failed)));
+    says("I8", "attempts left", five(runs().event("recover", "host", State::Failed)));
+    let last = || runs().but(|side| side.attempt = 3);
+    says("I8", "too many", again(last().event("retry", "host", Queued)));
+    says("I8", "too many", again(last().event("recover", "host", Queued)));
+}
+
+#[test]
+fn a_task_in_the_wrong_hands_is_found() {
+    let runs = || Tale::begin("five", Queued).claim();
+    let again = |tale: Tale| five(tale.claim().success());
+    let other = || Some("other".to_owned());
+    says("I1", "success left it", five(runs().success().but(|side| side.owner = other())));
+    says("I1", "claim left it", five(runs().but(|side| side.owner = None).success()));
+    for act in ["retry", "release", "recover"] {
+        let left = runs().event(act, "host", Queued).but(|side| side.owner = other());
+        says("I1", &format!("{act} left it"), again(left));
+    }
+    let asked = runs().event("request-cancel", "op-5", State::Running).but(|side| side.owner = other());
+    says("I1", "request-cancel left it", five(asked.event("stop", "host", State::Canceled)));
+    let canceled = Tale::begin("five", Queued).event("cancel", "op-5", State::Canceled);
+    says("I1", "cancel left it", five(canceled.but(|side| side.owner = other())));
+}
+
+#[test]
+fn a_run_of_a_claim_that_was_over_is_found() {
+    let runs = || Tale::begin("one", Queued).claim();
+    let one =
+        |tale: Tale| move |evidence: &mut Evidence| drop(evidence.tasks.insert(1, tale.end(1, "default").1));
+    let late = |tale: Tale| tale.claim().ran().success();
+    // The line of the claim that was given back before.
+    let released = runs().event("release", "host", Queued).line(10, What::Start);
+    says("I4", "after release", one(late(released)));
+    let asked = runs().event("request-cancel", "op-7", State::Running);
+    says("I4", "after stop", one(asked.event("stop", "host", State::Canceled).line(10, What::Start)));
+    says("I4", "by retry and never ran", one(late(runs().event("retry", "host", Queued))));
+    says("I4", "by fail and never ran", one(runs().event("fail", "host", State::Failed)));
+    let mut evidence = right();
+    history(&mut evidence, 1).lines[0].at = 290;
+    assert_eq!(audit(&evidence).tallies.belated, 1);
+}
+
+#[test]
+fn a_worker_that_decides_is_found() {
+    let decided = |act: &str, to| Tale::begin("five", State::Submitted).event(act, "fleet", to);
+    says("I10", "approve by fleet", five(decided("approve", Queued).claim().success()));
+    says("I10", "cancel by fleet", five(decided("cancel", State::Canceled)));
+    let stopped = Tale::begin("five", Queued).claim().event("request-cancel", "fleet", State::Running);
+    let mut evidence = right();
+    five(stopped.event("stop", "host", State::Canceled))(&mut evidence);
+    assert_eq!(audit(&evidence).broken, []);
+}
+
+#[test]
+fn a_submit_that_is_new_to_nobody_is_found() {
+    let known = || json!({"created": false, "task": {"id": 1}});
+    says("I10", "new 0 times", |evidence| {
+        evidence.submits[2].told = exit(0, json!({"created": false, "task": {"id": 2}}));
+    });
+    says("I10", "new 0 times", |evidence| {
+        // Without a key it is this submit's own row, lost answer or not.
+        let told = json!({"created": false, "resolved_from_unknown": true, "task": {"id": 2}});
+        evidence.submits[2].told = exit(0, told);
+    });
+    says("I10", "new 0 times", |evidence| evidence.submits[0].told = exit(0, known()));
+    says("I10", "new 0 times", |evidence| evidence.submits[0].told = exit(5, json!({})));
+    let mut evidence = right();
+    let found_out = json!({"created": false, "resolved_from_unknown": true, "task": {"id": 1}});
+    evidence.submits[0].told = exit(0, found_out);
+    assert_eq!(audit(&evidence).broken, []);
+}
+
+#[test]
+fn a_row_that_never_was_is_found_where_it_is_told_to_be_committed() {
+    let says_of = |task: Value| {
+        says("I10", "without the row", |evidence| {
+            evidence.decisions[0].told = exit(0, json!({"outcome": "committed", "task": task}));
+        });
+    };
+    says_of(Value::Null);
+    says_of(json!({"id": 1, "status": "QUEUED", "version": 0}));
+    says_of(json!({"id": 2, "status": "SUBMITTED", "version": 0}));
+    says_of(json!({"id": 2, "status": "QUEUED", "version": 2}));
+    says_of(json!({"id": 2, "status": "QUEUED", "version": 999}));
+    says_of(json!({"id": 2, "status": "RUNNING", "version": 2, "cancel_requested": true}));
+    let mut evidence = right();
+    // An answer that was lost is found out later, when the row has moved on.
+    let later = json!({"outcome": "committed", "task": {"id": 2, "status": "RUNNING", "version": 2}});
+    evidence.decisions[0].told = exit(0, later);
+    assert_eq!(audit(&evidence).broken, []);
+}
+
+#[test]
+fn a_conflict_with_what_never_was_is_found() {
+    let conflict = |task: &Value| exit(3, json!({"outcome": "conflict", "task": task}));
+    let now = json!({"id": 2, "status": "SUCCEEDED", "version": 3});
+    for (words, task) in [
+        ("never was", json!({"id": 2, "status": "QUEUED", "version": 999})),
+        ("never was", json!({"id": 2, "status": "CANCELED", "version": 1})),
+        ("never was", json!({"id": 77, "status": "QUEUED", "version": 1})),
+        ("there is not", Value::Null),
+        ("there is not", now.clone()),
+    ] {
+        says("I7", words, |evidence| {
+            evidence.decisions[1].told = conflict(&task);
+            if task == now {
+                // Not the row that it was about.
+                evidence.decisions[1].rows = vec![(4, Some(0))];
+            }
+        });
+    }
+    let long_after = 50_000_000;
+    says("I7", "long moved on", |evidence| evidence.decisions[1].at = long_after);
+    says("I7", "there is not", |evidence| {
+        // Nothing was named, so it may, and nothing moved.
+        let row = json!({"id": 3, "status": "CANCELED", "version": 3});
+        let told = conflict(&row);
+        let at = long_after;
+        evidence.decisions.push(Decide {
+            at,
+            operator: "op-8".to_owned(),
+            verb: "requeue",
+            rows: vec![(3, None)],
+            told,
+        });
+    });
+}
+
+#[test]
+fn a_run_that_broke_nothing_is_found() {
+    says("test", "no worker was killed", |evidence| drop(evidence.ends.remove(0)));
+    says("test", "no line was cut", |evidence| evidence.cuts = 0);
+    says("test", "never crashed", |evidence| evidence.crashes = 0);
+    says("test", "nothing was recovered", |evidence| drop(evidence.tasks.remove(&1)));
+    says("test", "no decision was committed", |evidence| evidence.decisions.clear());
 }

@@ -76,7 +76,7 @@ async fn strike(
             stage.note(kind, format!("{who} for {frozen:?}"));
             member.signal(Signal::STOP);
             let groups = if all { member.groups() } else { Vec::new() };
-            signal_groups(&groups, Signal::STOP);
+            fleet.freeze(&groups);
             tokio::time::sleep(frozen).await;
             signal_groups(&groups, Signal::CONT);
             member.signal(Signal::CONT);
