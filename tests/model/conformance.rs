@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use taskdeck::db::Preview;
+use taskdeck::db::{Limits, Preview};
 use taskdeck::domain::{Status, TaskId};
 
 use crate::protocol::{INSTANCES, Instance, TASKS, Task};
 use crate::real::{Real, outside};
-use crate::support::{TestDb, database, until};
+use crate::support::{PATIENCE, TestDb, database, database_with, until};
 use crate::walk::{Answer, Call, Walk};
 
 /// Steps of one walk; versions and operations of a walk must fit eight bits.
@@ -60,7 +60,9 @@ fn parted(seed: u64, walk: &Walk, found: &Snapshot, expected: &Snapshot) -> Stri
 /// owner, with what was read keeps the recovery off it (`a_recovery_without_owner_and_token`).
 #[tokio::test]
 async fn a_recovery_that_read_early_takes_nothing_from_the_living() {
-    let test: TestDb = database().await;
+    // The recovery waits at its gate for as long as all the other calls take.
+    let limits = Limits { statement: PATIENCE, lock: PATIENCE, ..Limits::default() };
+    let test: TestDb = database_with(limits).await;
     let client = outside(&test.url).await;
     let mut real = Real::new(&test.db, &client, 0);
     for call in [
