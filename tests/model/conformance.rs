@@ -2,6 +2,12 @@
 //!
 //! A condition that is dropped from a statement makes a walk part from the model; the message names the seed and
 //! shows the walk. `TASKDECK_WALKS` sets how many walks there are.
+//!
+//! No walk parts where the statement says the same once more: one of the two states in `claim_next.sql`,
+//! `claim_by_id.sql` and `recover.sql`; owner or claim number in `upd` of `recover.sql`; version and state in `upd` of
+//! `decide.sql`, whose `judged` has them from the locked row. The pair is what a guard of the model is, and without
+//! both a walk parts, but for owner and claim number of a recovery, which only a second recovery tells apart: the
+//! other test below.
 
 use std::fmt::Write as _;
 

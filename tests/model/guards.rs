@@ -1,10 +1,13 @@
 //! The conditions of the statements, each by name, and which of them stand.
+//!
+//! Where the text says a condition twice (in two statements of one kind, or where a statement picks its rows and again
+//! where it writes them) the guard is both: without it, neither says it.
 
 /// One condition of one statement, or one thing that it must set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Guard {
-    /// claim: `t.status = 'QUEUED'`.
+    /// claim: `t.status = 'QUEUED'`, where it picks and where it writes.
     ClaimStatus,
     /// claim: `scheduled_at <= now()`.
     ClaimDue,
@@ -36,7 +39,7 @@ pub(crate) enum Guard {
     RecoverStopped,
     /// recover: `i.lease_until < clock_timestamp()`.
     RecoverLease,
-    /// recover: `t.status = 'RUNNING'` when it writes.
+    /// recover: `t.status = 'RUNNING'`, where it reads and locks (`dead`) and where it writes (`upd`).
     RecoverStatus,
     /// recover: `t.claimed_by = dead.claimed_by` when it writes.
     RecoverOwner,
@@ -54,9 +57,9 @@ pub(crate) enum Guard {
     EndHoldsNothing,
     /// `end_instance`: `state NOT IN ('stopped', 'lost')`.
     EndAlive,
-    /// decide: `t.version = judged.version`, the version that was seen.
+    /// decide: the version that was seen, where it judges and where it writes.
     DecideVersion,
-    /// decide: the verb's own states.
+    /// decide: the verb's own states, where it judges and where it writes.
     DecideStatus,
     /// The unique key of `events (operation_id, task_id)`.
     OperationKey,

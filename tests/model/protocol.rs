@@ -317,7 +317,8 @@ impl<E: Events> Tables<E> {
 
     /// The first half of `recover.sql`, by its snapshot: whether the owner of a RUNNING task is dead.
     pub(crate) fn recover_sees(&self, guards: Guards, task: u8) -> Option<Seen> {
-        let row = self.tasks[usize::from(task)].filter(|row| row.status == Status::Running)?;
+        let row = self.tasks[usize::from(task)]?;
+        guards.pass(Guard::RecoverStatus, row.status == Status::Running).then_some(())?;
         let dead = match row.owner.and_then(|id| self.instances[usize::from(id)]) {
             None => true,
             Some(Instance { state, lease }) => {
@@ -334,7 +335,8 @@ impl<E: Events> Tables<E> {
         let most = self.max_attempts;
         let row = self.task(seen.task)?;
         let may = guards.pass(Guard::RecoverStatus, row.status == Status::Running)
-            && guards.pass(Guard::RecoverOwner, row.owner == seen.owner)
+            // No owner is equal to none: that is `NULL`.
+            && guards.pass(Guard::RecoverOwner, row.owner.is_some() && row.owner == seen.owner)
             && guards.pass(Guard::RecoverToken, row.claim_no == seen.claim_no);
         if !may {
             return None;
