@@ -200,8 +200,8 @@ fn a_release_without_status_and_owner() {
             "decision 0 is sent, is answered",
             "P0 is to give T0 back",
             "P0 releases T0 and gives up on the answer",
-            "late: I0's release of T0 under claim 1",
             "P0 releases T0, is answered",
+            "late: I0's release of T0 under claim 1",
         ],
     );
 }

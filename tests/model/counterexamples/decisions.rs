@@ -49,13 +49,14 @@ fn a_decision_without_version_and_operation_key() {
     );
 }
 
+/// That it also rewrites a row that is as it wants it already is not looked at.
 #[test]
 fn a_decision_without_the_status() {
     Scene {
         tasks: QUEUED,
         max_attempts: 1,
         budget: Budget { blind_decisions: 1, ..Budget::default() },
-        regardless: &[],
+        regardless: &[Property::I8VersionCounts],
     }
     .breaks(
         &[Guard::DecideStatus],
