@@ -20,13 +20,12 @@ impl World {
         (0..).zip(&self.processes).find(|(_, it)| it.lives() && it.instance == instance).map(|(p, _)| p)
     }
 
-    /// Leaves a statement under way; false if too many are.
-    fn leave(&mut self, late: Late) -> bool {
-        let Some(place) = self.late.iter_mut().find(|place| place.is_none()) else { return false };
-        *place = Some(late);
+    /// Leaves a statement under way. Where too many are already, none can be left: one of them is executed first.
+    fn leave(&mut self, late: Late) -> Option<()> {
+        *self.late.iter_mut().find(|place| place.is_none())? = Some(late);
         // One order for each set, so that states are not told apart by it.
         self.late.sort_unstable_by(|one, two| two.cmp(one));
-        true
+        Some(())
     }
 
     /// What this process holds and does not know of.
@@ -83,7 +82,7 @@ impl World {
                 let instance = it.instance;
                 let late =
                     it.claiming.map_or(Late::Claim { instance }, |task| Late::ClaimOf { instance, task });
-                self.leave(late).then_some(())?;
+                self.leave(late)?;
                 (self.process(process).claiming, self.process(process).sure) = (None, false);
             }
             Act::Asks { process } => {
@@ -119,7 +118,7 @@ impl World {
             Act::LosesAnswerOfFinish { process, task } => {
                 let (instance, claim, end) = self.finishing(process, task)?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Finish { instance, claim, end }).then_some(())?;
+                self.leave(Late::Finish { instance, claim, end })?;
             }
             Act::Releases { process, task } => {
                 let (instance, claim) = self.releasing(process, task)?;
@@ -129,7 +128,7 @@ impl World {
             Act::LosesAnswerOfRelease { process, task } => {
                 let (instance, claim) = self.releasing(process, task)?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Release { instance, claim }).then_some(())?;
+                self.leave(Late::Release { instance, claim })?;
             }
             _ => return None,
         }
@@ -151,14 +150,14 @@ impl World {
                 it.lives().then_some(())?;
                 let state = if it.life == Life::Closing { State::Draining } else { State::Working };
                 if !self.tables.heartbeat(guards, it.instance, state) {
-                    self.forgets(process);
+                    self.forgets(process)?;
                 }
             }
             Act::LosesAnswerOfBeat { process } => {
                 let it = *self.process(process);
                 it.lives().then_some(())?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Heartbeat { instance: it.instance }).then_some(())?;
+                self.leave(Late::Heartbeat { instance: it.instance })?;
             }
             Act::GivesUpLease { process } => {
                 let it = *self.process(process);
@@ -166,7 +165,7 @@ impl World {
                 if self.tables.instances[usize::from(it.instance)].is_some_and(|row| row.lease) {
                     self.spend(|budget| &mut budget.losses)?;
                 }
-                self.forgets(process);
+                self.forgets(process)?;
             }
             Act::Closes { process } => {
                 (self.process(process).life == Life::Open).then_some(())?;
@@ -195,7 +194,7 @@ impl World {
                 let it = *self.process(process);
                 it.lives().then_some(())?;
                 self.spend(|budget| &mut budget.losses)?;
-                self.forgets(process);
+                self.forgets(process)?;
             }
             _ => return None,
         }
@@ -243,7 +242,7 @@ impl World {
                 let decided = self.decisions[usize::from(operation)]?;
                 (decided.told == Told::Nothing).then_some(())?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Decision { operation }).then_some(())?;
+                self.leave(Late::Decision { operation })?;
             }
             Act::Submits => {
                 (!self.told_submitted && self.budget.submits > 0).then_some(())?;
@@ -253,7 +252,7 @@ impl World {
             Act::LosesAnswerOfSubmit => {
                 (!self.told_submitted && self.budget.submits > 0).then_some(())?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Submit).then_some(())?;
+                self.leave(Late::Submit)?;
             }
             Act::ArrivesLate { place, task } => self.arrives_late(guards, place, task)?,
             _ => return None,
@@ -262,13 +261,14 @@ impl World {
     }
 
     /// The end of what a process knew; a claim that it had under way goes on without it.
-    fn forgets(&mut self, process: u8) {
+    fn forgets(&mut self, process: u8) -> Option<()> {
         let it = *self.process(process);
         if let Some(task) = it.claiming {
-            self.leave(Late::ClaimOf { instance: it.instance, task });
+            self.leave(Late::ClaimOf { instance: it.instance, task })?;
         }
         let life = if it.life == Life::Closing { Life::Ended } else { Life::Down };
         *self.process(process) = Process { life, ..Process::new(it.instance) };
+        Some(())
     }
 
     pub(crate) fn spend(&mut self, of: impl Fn(&mut Budget) -> &mut u8) -> Option<()> {

@@ -22,7 +22,7 @@ pub(crate) const PROCESSES: usize = 2;
 /// Decisions of operators.
 pub(crate) const DECISIONS: usize = 3;
 /// Statements that may be under way though nobody waits for them.
-pub(crate) const LATE: usize = 2;
+pub(crate) const LATE: usize = 3;
 
 /// How much may still befall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
