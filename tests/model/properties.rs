@@ -175,10 +175,12 @@ pub(crate) enum Sight {
     RecoveredIntoCanceled,
     RecoveredAnInstanceThatEnded,
     SlowRecoveryRefused,
+    /// The same task, and under a later claim than the one that was taken from it.
     SucceededAfterRecovery,
     LeaseLearnedToBeLost,
     ClaimLost,
     Succeeded,
+    Retried,
     Failed,
     Canceled,
     FinishedIntoCanceled,
@@ -234,6 +236,7 @@ pub(crate) fn sights(before: &World, act: Act, after: &World, mut see: impl FnMu
         }
         Act::Finishes { task, .. } => match after.tables.tasks[usize::from(task)].map(|row| row.status) {
             Some(Status::Succeeded) if rows => see(Sight::Succeeded),
+            Some(Status::Queued) if rows => see(Sight::Retried),
             Some(Status::Failed) => see(Sight::Failed),
             Some(Status::Canceled) if rows => see(Sight::FinishedIntoCanceled),
             _ => {}
