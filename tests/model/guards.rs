@@ -25,6 +25,12 @@ pub(crate) enum Guard {
     FinishToken,
     /// finish: `NOT t.cancel_requested`, and the branch for it.
     FinishCancel,
+    /// finish: counts where it ends as SUCCEEDED, zero everywhere else.
+    FinishCounts,
+    /// finish: `own`, that this same success had been committed before.
+    FinishOwn,
+    /// finish: its event, which `finished.sql` finds.
+    FinishNoted,
     /// release: `t.status = 'RUNNING'`.
     ReleaseStatus,
     /// release: `t.claimed_by = $1`.
@@ -61,6 +67,8 @@ pub(crate) enum Guard {
     DecideVersion,
     /// decide: the verb's own states, where it judges and where it writes.
     DecideStatus,
+    /// decide: its event, which `decided.sql` finds.
+    DecideNoted,
     /// The unique key of `events (operation_id, task_id)`.
     OperationKey,
     /// The unique key of `task_inputs (submission)`.
@@ -71,15 +79,15 @@ pub(crate) enum Guard {
 
 /// Which conditions stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Guards(u32);
+pub(crate) struct Guards(u64);
 
 impl Guards {
     /// The statements as they are.
-    pub(crate) const ALL: Self = Self(u32::MAX);
+    pub(crate) const ALL: Self = Self(u64::MAX);
 
     /// The statements without some of their conditions.
     pub(crate) fn without(gone: &[Guard]) -> Self {
-        Self(gone.iter().fold(u32::MAX, |set, guard| set & !(1 << (*guard as u8))))
+        Self(gone.iter().fold(u64::MAX, |set, guard| set & !(1 << (*guard as u8))))
     }
 
     /// Whether what `guard` asks for is so, or nobody asks.

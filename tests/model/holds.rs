@@ -100,11 +100,10 @@ fn a_submit_that_is_sent_again() {
     holds(&[], 1, budget, Guards::ALL, &[Sight::LateStatementRefused, Sight::Succeeded]);
 }
 
-/// Each of these says what another condition says too, or spares time or an attempt and nothing else. They may all
-/// be missing at once as long as the others stand; `counterexamples.rs` removes those that stand in for them.
-#[test]
-fn what_another_guard_says_too() {
-    let spare = Guards::without(&[
+/// What another condition says too, or what spares time or an attempt and nothing else. They may all be missing at
+/// once as long as the others stand; `counterexamples.rs` removes those that stand in for them.
+fn without_the_spare() -> Guards {
+    Guards::without(&[
         // The claim number names its owner.
         Guard::FinishOwner,
         Guard::ReleaseOwner,
@@ -120,20 +119,38 @@ fn what_another_guard_says_too() {
         Guard::ClaimDue,
         Guard::DeclareLostAlive,
         Guard::EndAlive,
-    ]);
-    let budget =
-        Budget { lost_answers: 1, losses: 1, give_backs: 1, closes: 1, slow_recoveries: 1, ..NONE };
+    ])
+}
+
+#[test]
+fn what_another_guard_says_too() {
+    let budget = Budget { lost_answers: 1, losses: 1, give_backs: 1, slow_recoveries: 1, ..NONE };
     let sights = [
         Sight::LateFinishRefused,
         Sight::Recovered,
         Sight::SlowRecoveryRefused,
         Sight::SucceededAfterRecovery,
     ];
-    holds(QUEUED, 2, budget, spare, &sights);
+    holds(QUEUED, 2, budget, without_the_spare(), &sights);
+}
+
+#[test]
+fn what_another_guard_says_too_where_a_process_closes() {
+    let budget = Budget { lost_answers: 1, losses: 1, closes: 1, slow_recoveries: 1, ..NONE };
+    let sights = [Sight::Ended, Sight::RecoveredAnInstanceThatEnded, Sight::SucceededAfterRecovery];
+    holds(QUEUED, 2, budget, without_the_spare(), &sights);
+}
+
+#[test]
+fn what_another_guard_says_too_about_decisions() {
     let budget = Budget { lost_answers: 1, decisions: 2, blind_decisions: 1, ..NONE };
     let sights = [Sight::DecisionInConflict, Sight::DecisionResolved];
-    holds(&[Status::Submitted], 1, budget, spare, &sights);
-    // A worker never both releases and finishes one claim, and a release takes the owner's name off the row.
+    holds(&[Status::Submitted], 1, budget, without_the_spare(), &sights);
+}
+
+/// A worker never both releases and finishes one claim, and a release takes the owner's name off the row.
+#[test]
+fn what_the_owner_says_too_of_a_release() {
     let budget = Budget { lost_answers: 1, give_backs: 1, decisions: 1, ..NONE };
     let sights = [Sight::Released, Sight::LateStatementRefused];
     holds(QUEUED, 1, budget, Guards::without(&[Guard::ReleaseStatus]), &sights);

@@ -133,7 +133,11 @@ fn of_state(world: &World) -> Option<Property> {
         return Some(Property::I5OneRowPerSubmit);
     }
     let decisions = || world.decisions.iter().flatten();
-    if decisions().any(|it| it.applied > 1) {
+    let outcomes = || {
+        let finishes = world.finishes.iter().flatten().map(|it| (it.told, it.applied));
+        decisions().map(|it| (it.told, it.applied)).chain(finishes)
+    };
+    if outcomes().any(|(_, applied)| applied > 1) {
         return Some(Property::I9OperationOnce);
     }
     let lied = |told: Told, applied: u8| match told {
@@ -141,7 +145,7 @@ fn of_state(world: &World) -> Option<Property> {
         Told::Committed => applied == 0,
         Told::Conflict => applied > 0,
     };
-    if decisions().any(|it| lied(it.told, it.applied)) {
+    if outcomes().any(|(told, applied)| lied(told, applied)) {
         return Some(Property::I10ToldTheTruth);
     }
     let same = |task, version| {
@@ -200,7 +204,7 @@ pub(crate) fn sights(before: &World, act: Act, after: &World, mut see: impl FnMu
             let what = before.late[usize::from(place)];
             see(if rows { Sight::LateStatementApplied } else { Sight::LateStatementRefused });
             match what {
-                Some(Late::Finish { .. }) if !rows => see(Sight::LateFinishRefused),
+                Some(Late::FinishSuccess(_) | Late::Finish(_)) if !rows => see(Sight::LateFinishRefused),
                 Some(Late::Claim { .. } | Late::ClaimOf { .. }) if rows => {
                     see(Sight::LateClaimWon);
                 }

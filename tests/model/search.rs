@@ -49,7 +49,7 @@ pub(crate) fn explore(start: World, guards: Guards, regardless: &[Property]) -> 
                 found.sights.insert(sight);
             });
             let breaks = broken(&world, *act, &next).filter(|it| !regardless.contains(it));
-            let to = graph.visit(next, Some((at, *act)));
+            let to = graph.visit(next.settled(), Some((at, *act)));
             graph.recovered[to] |= recovered;
             if !world.is_rationed(&next) {
                 graph.free_steps.push((at, to));
