@@ -34,8 +34,7 @@ impl World {
         let (finish, statement) = self.processes[usize::from(process)].finishing(task)?;
         let told = match statement {
             Late::FinishSuccess(_) => self.finish_success(guards, finish)?.then_some(Told::Committed),
-            _ if self.finish(guards, finish)?.is_some() => Some(Told::Committed),
-            _ => Some(Told::Conflict),
+            _ => Some(self.finish(guards, finish)?),
         };
         let stage = &mut self.processes[usize::from(process)].ledger[usize::from(task)];
         match told {
@@ -65,17 +64,17 @@ impl World {
         Some(ended)
     }
 
-    /// `finish.sql`, and `finished.sql` where it changed nothing. Returns the end that is committed.
-    pub(crate) fn finish(&mut self, guards: Guards, finish: Finish) -> Option<Option<Status>> {
+    /// `finish.sql`, and `finished.sql` where it changed nothing. Returns what the finisher is told.
+    pub(crate) fn finish(&mut self, guards: Guards, finish: Finish) -> Option<Told> {
         let Finish { instance, claim, end } = finish;
         let ended = self.tables.finish(guards, instance, claim, end, ELSEWHERE)?;
         let sent = self.sent(finish)?;
-        let committed = ended.committed(guards, sent.noted);
+        let committed = ended.committed(guards, sent.noted).is_some();
         if ended.changed {
             sent.applied += 1;
             sent.noted = Some(ended.status).filter(|status| *status != Status::Succeeded);
         }
-        Some(committed)
+        Some(if committed { Told::Committed } else { Told::Conflict })
     }
 
     fn sent(&mut self, finish: Finish) -> Option<&mut Sent> {
