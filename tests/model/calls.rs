@@ -43,9 +43,7 @@ impl Tables<Log> {
             else {
                 return Finished::NotFound;
             };
-            let own = ended.own && one.end != End::Failure;
-            match self.events.of(one.operation, one.task) {
-                _ if ended.changed || own => Finished::Committed { status: ended.status },
+            match ended.committed(guards, self.events.of(one.operation, one.task)) {
                 Some(status) => Finished::Committed { status },
                 None => Finished::LeaseLost { status: ended.status, claim_no: ended.claim_no.into() },
             }

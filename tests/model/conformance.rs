@@ -2,15 +2,21 @@
 //!
 //! A condition that is dropped from a statement makes a walk part from the model; the message names the seed and
 //! shows the walk. `TASKDECK_WALKS` sets how many walks there are.
+//!
+//! No walk parts where the statement says the same once more: one of the two states in `claim_next.sql`,
+//! `claim_by_id.sql` and `recover.sql`; owner or claim number in `upd` of `recover.sql`; version and state in `upd` of
+//! `decide.sql`, whose `judged` has them from the locked row. The pair is what a guard of the model is, and without
+//! both a walk parts, but for owner and claim number of a recovery, which only a second recovery tells apart: the
+//! other test below.
 
 use std::fmt::Write as _;
 
-use taskdeck::db::Preview;
+use taskdeck::db::{Limits, Preview};
 use taskdeck::domain::{Status, TaskId};
 
 use crate::protocol::{INSTANCES, Instance, TASKS, Task};
 use crate::real::{Real, outside};
-use crate::support::{TestDb, database, until};
+use crate::support::{PATIENCE, TestDb, database, database_with, until};
 use crate::walk::{Answer, Call, Walk};
 
 /// Steps of one walk; versions and operations of a walk must fit eight bits.
@@ -60,7 +66,9 @@ fn parted(seed: u64, walk: &Walk, found: &Snapshot, expected: &Snapshot) -> Stri
 /// owner, with what was read keeps the recovery off it (`a_recovery_without_owner_and_token`).
 #[tokio::test]
 async fn a_recovery_that_read_early_takes_nothing_from_the_living() {
-    let test: TestDb = database().await;
+    // The recovery waits at its gate for as long as all the other calls take.
+    let limits = Limits { statement: PATIENCE, lock: PATIENCE, ..Limits::default() };
+    let test: TestDb = database_with(limits).await;
     let client = outside(&test.url).await;
     let mut real = Real::new(&test.db, &client, 0);
     for call in [

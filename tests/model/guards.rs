@@ -1,10 +1,13 @@
 //! The conditions of the statements, each by name, and which of them stand.
+//!
+//! Where the text says a condition twice (in two statements of one kind, or where a statement picks its rows and again
+//! where it writes them) the guard is both: without it, neither says it.
 
 /// One condition of one statement, or one thing that it must set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Guard {
-    /// claim: `t.status = 'QUEUED'`.
+    /// claim: `t.status = 'QUEUED'`, where it picks and where it writes.
     ClaimStatus,
     /// claim: `scheduled_at <= now()`.
     ClaimDue,
@@ -22,6 +25,12 @@ pub(crate) enum Guard {
     FinishToken,
     /// finish: `NOT t.cancel_requested`, and the branch for it.
     FinishCancel,
+    /// finish: counts where it ends as SUCCEEDED, zero everywhere else.
+    FinishCounts,
+    /// finish: `own`, that this same success had been committed before.
+    FinishOwn,
+    /// finish: its event, which `finished.sql` finds.
+    FinishNoted,
     /// release: `t.status = 'RUNNING'`.
     ReleaseStatus,
     /// release: `t.claimed_by = $1`.
@@ -36,7 +45,7 @@ pub(crate) enum Guard {
     RecoverStopped,
     /// recover: `i.lease_until < clock_timestamp()`.
     RecoverLease,
-    /// recover: `t.status = 'RUNNING'` when it writes.
+    /// recover: `t.status = 'RUNNING'`, where it reads and locks (`dead`) and where it writes (`upd`).
     RecoverStatus,
     /// recover: `t.claimed_by = dead.claimed_by` when it writes.
     RecoverOwner,
@@ -54,10 +63,12 @@ pub(crate) enum Guard {
     EndHoldsNothing,
     /// `end_instance`: `state NOT IN ('stopped', 'lost')`.
     EndAlive,
-    /// decide: `t.version = judged.version`, the version that was seen.
+    /// decide: the version that was seen, where it judges and where it writes.
     DecideVersion,
-    /// decide: the verb's own states.
+    /// decide: the verb's own states, where it judges and where it writes.
     DecideStatus,
+    /// decide: its event, which `decided.sql` finds.
+    DecideNoted,
     /// The unique key of `events (operation_id, task_id)`.
     OperationKey,
     /// The unique key of `task_inputs (submission)`.
@@ -68,15 +79,15 @@ pub(crate) enum Guard {
 
 /// Which conditions stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Guards(u32);
+pub(crate) struct Guards(u64);
 
 impl Guards {
     /// The statements as they are.
-    pub(crate) const ALL: Self = Self(u32::MAX);
+    pub(crate) const ALL: Self = Self(u64::MAX);
 
     /// The statements without some of their conditions.
     pub(crate) fn without(gone: &[Guard]) -> Self {
-        Self(gone.iter().fold(u32::MAX, |set, guard| set & !(1 << (*guard as u8))))
+        Self(gone.iter().fold(u64::MAX, |set, guard| set & !(1 << (*guard as u8))))
     }
 
     /// Whether what `guard` asks for is so, or nobody asks.

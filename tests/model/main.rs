@@ -9,6 +9,7 @@ mod calls;
 mod conformance;
 mod counterexamples;
 mod docs;
+mod finisher;
 mod guards;
 mod holds;
 mod operators;

@@ -2,7 +2,7 @@
 
 use taskdeck::domain::{DecisionKind, Status};
 
-use crate::guards::Guards;
+use crate::guards::{Guard, Guards};
 use crate::protocol::{Events, TASKS};
 use crate::world::{Decided, Told, World};
 
@@ -25,7 +25,8 @@ impl World {
         let decided = self.decisions[usize::from(operation)]?;
         (decided.told == Told::Nothing).then_some(())?;
         let changed = self.decide(guards, operation);
-        let told = if changed || self.tables.events.of(operation, decided.task).is_some() {
+        let noted = self.tables.events.of(operation, decided.task).is_some();
+        let told = if changed || noted && guards.stands(Guard::DecideNoted) {
             Told::Committed
         } else {
             Told::Conflict

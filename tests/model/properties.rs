@@ -3,8 +3,8 @@
 use taskdeck::domain::{DecisionKind, Status};
 
 use crate::act::Act;
-use crate::protocol::{State, TASKS, Task};
-use crate::world::{Life, Stage, Told, World};
+use crate::protocol::{State, Task};
+use crate::world::{Decided, Late, Life, Stage, Told, World};
 
 /// Something that must hold in every state, or over every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,35 +43,52 @@ pub(crate) enum Property {
 
 /// What a step or the state after it breaks.
 pub(crate) fn broken(before: &World, act: Act, after: &World) -> Option<Property> {
-    (0..TASKS)
-        .find_map(|task| {
-            let (was, is) = (before.tables.tasks[task], after.tables.tasks[task]);
-            of_step(act, was, is, before.claims[task])
+    let decided = decision_behind(before, act);
+    (0_u8..)
+        .zip(before.tables.tasks.iter().zip(&after.tables.tasks))
+        .find_map(|(task, (was, is))| {
+            let decided = decided.filter(|decided| decided.task == task);
+            of_step((*was)?, (*is)?, decided.map(|it| it.kind), before.claims[usize::from(task)])
         })
         .or_else(|| of_instances(before, act, after))
         .or_else(|| of_state(after))
 }
 
-fn of_step(act: Act, was: Option<Task>, is: Option<Task>, claims: u8) -> Option<Property> {
-    let (was, is) = (was?, is?);
+/// The decision that `act` carries out, if it is an operator's statement that is executed.
+fn decision_behind(before: &World, act: Act) -> Option<Decided> {
+    let operation = match act {
+        Act::IsAnswered { operation } => operation,
+        Act::ArrivesLate { place, .. } => match before.late[usize::from(place)] {
+            Some(Late::Decision { operation }) => operation,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    before.decisions[usize::from(operation)]
+}
+
+fn of_step(was: Task, is: Task, decided: Option<DecisionKind>, claims: u8) -> Option<Property> {
     if was == is {
         return None;
     }
     // That time passes is no change of the row: `scheduled_at` stays what it was.
-    let changed = Task { due: is.due, ..was } != is;
+    let was = Task { due: is.due, ..was };
+    let changed = Task { version: is.version, ..was } != is;
     let claimed = is.attempt > was.attempt;
-    let requeued = was.status.is_final() && is.status == Status::Queued && was.status != Status::Succeeded;
-    let by_operator = matches!(act, Act::IsAnswered { .. } | Act::ArrivesLate { .. }) && is.attempt == 0;
+    let requeued = decided == Some(DecisionKind::Requeue)
+        && is.status == Status::Queued
+        && was.status != Status::Succeeded
+        && is.attempt == 0;
     if claimed && was.status == Status::Running {
         return Some(Property::I4OneValidRun);
     }
     if claimed && claims > 0 && is.claim_no == was.claim_no {
         return Some(Property::I1OneWinner);
     }
-    if was.status.is_final() && changed && !(requeued && by_operator) {
+    if was.status.is_final() && was != is && !requeued {
         return Some(Property::I2FinalStays);
     }
-    if changed && is.version != was.version + 1 {
+    if is.version != was.version + u8::from(changed) {
         return Some(Property::I8VersionCounts);
     }
     let succeeded = is.status == Status::Succeeded && was.status != Status::Succeeded;
@@ -116,7 +133,11 @@ fn of_state(world: &World) -> Option<Property> {
         return Some(Property::I5OneRowPerSubmit);
     }
     let decisions = || world.decisions.iter().flatten();
-    if decisions().any(|it| it.applied > 1) {
+    let outcomes = || {
+        let finishes = world.finishes.iter().flatten().map(|it| (it.told, it.applied));
+        decisions().map(|it| (it.told, it.applied)).chain(finishes)
+    };
+    if outcomes().any(|(_, applied)| applied > 1) {
         return Some(Property::I9OperationOnce);
     }
     let lied = |told: Told, applied: u8| match told {
@@ -124,7 +145,7 @@ fn of_state(world: &World) -> Option<Property> {
         Told::Committed => applied == 0,
         Told::Conflict => applied > 0,
     };
-    if decisions().any(|it| lied(it.told, it.applied)) {
+    if outcomes().any(|(told, applied)| lied(told, applied)) {
         return Some(Property::I10ToldTheTruth);
     }
     let same = |task, version| {
@@ -158,10 +179,12 @@ pub(crate) enum Sight {
     RecoveredIntoCanceled,
     RecoveredAnInstanceThatEnded,
     SlowRecoveryRefused,
+    /// The same task, and under a later claim than the one that was taken from it.
     SucceededAfterRecovery,
     LeaseLearnedToBeLost,
     ClaimLost,
     Succeeded,
+    Retried,
     Failed,
     Canceled,
     FinishedIntoCanceled,
@@ -181,8 +204,8 @@ pub(crate) fn sights(before: &World, act: Act, after: &World, mut see: impl FnMu
             let what = before.late[usize::from(place)];
             see(if rows { Sight::LateStatementApplied } else { Sight::LateStatementRefused });
             match what {
-                Some(crate::world::Late::Finish { .. }) if !rows => see(Sight::LateFinishRefused),
-                Some(crate::world::Late::Claim { .. } | crate::world::Late::ClaimOf { .. }) if rows => {
+                Some(Late::FinishSuccess(_) | Late::Finish(_)) if !rows => see(Sight::LateFinishRefused),
+                Some(Late::Claim { .. } | Late::ClaimOf { .. }) if rows => {
                     see(Sight::LateClaimWon);
                 }
                 _ => {}
@@ -217,6 +240,7 @@ pub(crate) fn sights(before: &World, act: Act, after: &World, mut see: impl FnMu
         }
         Act::Finishes { task, .. } => match after.tables.tasks[usize::from(task)].map(|row| row.status) {
             Some(Status::Succeeded) if rows => see(Sight::Succeeded),
+            Some(Status::Queued) if rows => see(Sight::Retried),
             Some(Status::Failed) => see(Sight::Failed),
             Some(Status::Canceled) if rows => see(Sight::FinishedIntoCanceled),
             _ => {}

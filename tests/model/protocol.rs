@@ -99,6 +99,15 @@ pub(crate) struct Ended {
     pub(crate) claim_no: u8,
 }
 
+impl Ended {
+    /// What `Db::finish` says of it, where `noted` is what `finished.sql` finds: the end that was committed, or nothing
+    /// where the lease is lost.
+    pub(crate) fn committed(self, guards: Guards, noted: Option<Status>) -> Option<Status> {
+        let known = noted.filter(|_| guards.stands(Guard::FinishNoted));
+        if self.changed || self.own { Some(self.status) } else { known }
+    }
+}
+
 /// The table `events`, as far as a statement's outcome depends on it.
 pub(crate) trait Events {
     /// The state that the operation left the task in.
@@ -197,7 +206,8 @@ impl<E: Events> Tables<E> {
         let most = self.max_attempts;
         let row = self.task(claim.0)?;
         let result = if let End::Success(result) = end { result } else { 0 };
-        let own = row.status == Status::Succeeded
+        let own = guards.stands(Guard::FinishOwn)
+            && row.status == Status::Succeeded
             && row.owner == Some(id)
             && row.claim_no == claim.1
             && row.result == result;
@@ -212,7 +222,8 @@ impl<E: Events> Tables<E> {
                 End::Failure => Status::Failed,
             };
             row.end(guards, status);
-            row.result = if status == Status::Succeeded { result } else { 0 };
+            let kept = guards.pass(Guard::FinishCounts, status == Status::Succeeded);
+            row.result = if kept { result } else { 0 };
             if status == Status::Queued {
                 row.due = false;
             }
@@ -317,7 +328,8 @@ impl<E: Events> Tables<E> {
 
     /// The first half of `recover.sql`, by its snapshot: whether the owner of a RUNNING task is dead.
     pub(crate) fn recover_sees(&self, guards: Guards, task: u8) -> Option<Seen> {
-        let row = self.tasks[usize::from(task)].filter(|row| row.status == Status::Running)?;
+        let row = self.tasks[usize::from(task)]?;
+        guards.pass(Guard::RecoverStatus, row.status == Status::Running).then_some(())?;
         let dead = match row.owner.and_then(|id| self.instances[usize::from(id)]) {
             None => true,
             Some(Instance { state, lease }) => {
@@ -334,7 +346,8 @@ impl<E: Events> Tables<E> {
         let most = self.max_attempts;
         let row = self.task(seen.task)?;
         let may = guards.pass(Guard::RecoverStatus, row.status == Status::Running)
-            && guards.pass(Guard::RecoverOwner, row.owner == seen.owner)
+            // No owner is equal to none: that is `NULL`.
+            && guards.pass(Guard::RecoverOwner, row.owner.is_some() && row.owner == seen.owner)
             && guards.pass(Guard::RecoverToken, row.claim_no == seen.claim_no);
         if !may {
             return None;

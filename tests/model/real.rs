@@ -12,7 +12,7 @@ use taskdeck::domain::outcome::{ClaimById, Verdict};
 use taskdeck::domain::{
     Approval, InstanceId, InstanceState, Name, NewTask, OperationId, Status, TaskId, TextCounts,
 };
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, Row};
 use uuid::Uuid;
 
 use crate::protocol::{End, INSTANCES, Instance, State, TASKS, Task};
@@ -245,7 +245,8 @@ impl<'a> Real<'a> {
             (0..).zip(&self.instances).find(|(_, known)| **known == id).map(|(place, _)| place)
         };
         let tasks = "SELECT id, status, version, claim_no, claimed_by, attempt::bigint AS attempt, \
-                     cancel_requested, scheduled_at <= clock_timestamp() AS due, words FROM taskdeck.tasks";
+                     cancel_requested, scheduled_at <= clock_timestamp() AS due, words, bytes, runes \
+                     FROM taskdeck.tasks";
         let instances = "SELECT id, state, lease_until > clock_timestamp() AS lease FROM taskdeck.instances";
         // Sent together: the walk waits for one round trip a step less.
         let (tasks, instances) =
@@ -260,7 +261,7 @@ impl<'a> Real<'a> {
                 attempt: small(row.get("attempt")),
                 cancel_requested: row.get("cancel_requested"),
                 due: row.get("due"),
-                result: small(row.get("words")),
+                result: result(&row),
             });
         }
         for row in instances.expect("instances") {
@@ -293,7 +294,16 @@ fn sorted(mut rows: Vec<(u8, Status, u8)>) -> Vec<(u8, Status, u8)> {
 
 fn counts(result: u8) -> TextCounts {
     let number = i64::from(result);
-    TextCounts { words: number, bytes: number, runes: number }
+    // Three that differ, so that none is written in another's place.
+    TextCounts { words: number, bytes: 3 * number, runes: 2 * number }
+}
+
+/// What the counts of a row say.
+fn result(row: &Row) -> u8 {
+    let found = TextCounts { words: row.get("words"), bytes: row.get("bytes"), runes: row.get("runes") };
+    let result = small(found.words);
+    assert_eq!(found, counts(result), "each count where it belongs");
+    result
 }
 
 fn did(verdict: &Verdict) -> Did {

@@ -40,15 +40,16 @@ pub(crate) fn explore(start: World, guards: Guards, regardless: &[Property]) -> 
         for act in &acts {
             let Some(next) = world.after(*act, guards) else { continue };
             found.steps += 1;
-            let recovered = graph.recovered[at] || matches!(act, Act::Recovers { .. });
+            let recovered = graph.recovered[at] | recovers(&world, *act, &next);
             sights(&world, *act, &next, |sight| {
-                if sight == Sight::Succeeded && recovered {
+                let finished = matches!(act, Act::Finishes { task, .. } if recovered & (1 << task) != 0);
+                if sight == Sight::Succeeded && finished {
                     found.sights.insert(Sight::SucceededAfterRecovery);
                 }
                 found.sights.insert(sight);
             });
             let breaks = broken(&world, *act, &next).filter(|it| !regardless.contains(it));
-            let to = graph.visit(next, Some((at, *act)));
+            let to = graph.visit(next.settled(), Some((at, *act)));
             graph.recovered[to] |= recovered;
             if !world.is_rationed(&next) {
                 graph.free_steps.push((at, to));
@@ -71,13 +72,23 @@ pub(crate) fn explore(start: World, guards: Guards, regardless: &[Property]) -> 
     found
 }
 
+/// The tasks that `act` takes back, one bit each.
+fn recovers(before: &World, act: Act, after: &World) -> u8 {
+    let task = match act {
+        Act::Recovers { task } => task,
+        Act::EndsRecovery if before.tables != after.tables => before.recovery.map_or(0, |seen| seen.task),
+        _ => return 0,
+    };
+    1 << task
+}
+
 #[derive(Default)]
 struct Graph {
     worlds: Vec<World>,
     /// Whence each was reached first.
     from: Vec<Option<(usize, Act)>>,
-    /// Whether a way to it is known that leads through a recovery.
-    recovered: Vec<bool>,
+    /// The tasks (one bit each) of which a recovery is known on some way to it.
+    recovered: Vec<u8>,
     /// The steps that are always allowed.
     free_steps: Vec<(usize, usize)>,
     places: Places,
@@ -89,7 +100,7 @@ impl Graph {
         if !known {
             self.worlds.push(world);
             self.from.push(from);
-            self.recovered.push(false);
+            self.recovered.push(0);
         }
         place
     }

@@ -4,11 +4,8 @@ use taskdeck::domain::Status;
 
 use crate::act::Act;
 use crate::guards::Guards;
-use crate::protocol::{End, State, TASKS};
-use crate::world::{Budget, Late, Life, Process, Stage, Told, World};
-
-/// An operation that nobody asks about.
-const NOBODY: u8 = u8::MAX;
+use crate::protocol::{End, Instance, State, TASKS};
+use crate::world::{Budget, Finish, Late, Life, Process, Stage, Told, World};
 
 impl World {
     fn process(&mut self, process: u8) -> &mut Process {
@@ -20,13 +17,12 @@ impl World {
         (0..).zip(&self.processes).find(|(_, it)| it.lives() && it.instance == instance).map(|(p, _)| p)
     }
 
-    /// Leaves a statement under way; false if too many are.
-    fn leave(&mut self, late: Late) -> bool {
-        let Some(place) = self.late.iter_mut().find(|place| place.is_none()) else { return false };
-        *place = Some(late);
+    /// Leaves a statement under way. Where too many are already, none can be left: one of them is executed first.
+    pub(crate) fn leave(&mut self, late: Late) -> Option<()> {
+        *self.late.iter_mut().find(|place| place.is_none())? = Some(late);
         // One order for each set, so that states are not told apart by it.
         self.late.sort_unstable_by(|one, two| two.cmp(one));
-        true
+        Some(())
     }
 
     /// What this process holds and does not know of.
@@ -37,6 +33,39 @@ impl World {
             (row.owner == Some(it.instance) && it.ledger[usize::from(task)] == Stage::Free)
                 .then_some((task, row.claim_no))
         })
+    }
+
+    /// This world without what nothing can ever ask for again, so that states are not told apart by it: an instance
+    /// that nobody uses, whose tasks are all taken back and which has no statement under way; a finish that is answered
+    /// and not under way either.
+    pub(crate) fn settled(mut self) -> Self {
+        for (id, row) in (0..).zip(self.tables.instances) {
+            if row.is_some() && !self.is_asked_for(id) {
+                self.tables.instances[usize::from(id)] = Some(Instance { state: State::Lost, lease: false });
+            }
+        }
+        for it in &mut self.processes {
+            if !it.lives() {
+                it.instance = 0;
+            }
+        }
+        self.settle_finishes();
+        self
+    }
+
+    fn is_asked_for(&self, instance: u8) -> bool {
+        let late = |late: &Late| match *late {
+            Late::Claim { instance: it }
+            | Late::ClaimOf { instance: it, .. }
+            | Late::FinishSuccess(Finish { instance: it, .. })
+            | Late::Finish(Finish { instance: it, .. })
+            | Late::Release { instance: it, .. }
+            | Late::Heartbeat { instance: it } => it == instance,
+            Late::Decision { .. } | Late::Submit => false,
+        };
+        self.user(instance).is_some()
+            || self.tables.tasks.iter().flatten().any(|row| row.owner == Some(instance))
+            || self.late.iter().flatten().any(late)
     }
 
     /// The world after `act`, or nothing where it cannot happen or changes nothing.
@@ -83,7 +112,7 @@ impl World {
                 let instance = it.instance;
                 let late =
                     it.claiming.map_or(Late::Claim { instance }, |task| Late::ClaimOf { instance, task });
-                self.leave(late).then_some(())?;
+                self.leave(late)?;
                 (self.process(process).claiming, self.process(process).sure) = (None, false);
             }
             Act::Asks { process } => {
@@ -111,16 +140,8 @@ impl World {
     /// A finisher's steps.
     fn tells(&mut self, act: Act, guards: Guards) -> Option<()> {
         match act {
-            Act::Finishes { process, task } => {
-                let (instance, claim, end) = self.finishing(process, task)?;
-                self.tables.finish(guards, instance, claim, end, NOBODY);
-                self.process(process).ledger[usize::from(task)] = Stage::Free;
-            }
-            Act::LosesAnswerOfFinish { process, task } => {
-                let (instance, claim, end) = self.finishing(process, task)?;
-                self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Finish { instance, claim, end }).then_some(())?;
-            }
+            Act::Finishes { process, task } => self.finishes(guards, process, task)?,
+            Act::LosesAnswerOfFinish { process, task } => self.loses_answer_of_finish(process, task)?,
             Act::Releases { process, task } => {
                 let (instance, claim) = self.releasing(process, task)?;
                 self.tables.release(guards, instance, claim);
@@ -129,7 +150,7 @@ impl World {
             Act::LosesAnswerOfRelease { process, task } => {
                 let (instance, claim) = self.releasing(process, task)?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Release { instance, claim }).then_some(())?;
+                self.leave(Late::Release { instance, claim })?;
             }
             _ => return None,
         }
@@ -151,14 +172,14 @@ impl World {
                 it.lives().then_some(())?;
                 let state = if it.life == Life::Closing { State::Draining } else { State::Working };
                 if !self.tables.heartbeat(guards, it.instance, state) {
-                    self.forgets(process);
+                    self.forgets(process)?;
                 }
             }
             Act::LosesAnswerOfBeat { process } => {
                 let it = *self.process(process);
                 it.lives().then_some(())?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Heartbeat { instance: it.instance }).then_some(())?;
+                self.leave(Late::Heartbeat { instance: it.instance })?;
             }
             Act::GivesUpLease { process } => {
                 let it = *self.process(process);
@@ -166,7 +187,7 @@ impl World {
                 if self.tables.instances[usize::from(it.instance)].is_some_and(|row| row.lease) {
                     self.spend(|budget| &mut budget.losses)?;
                 }
-                self.forgets(process);
+                self.forgets(process)?;
             }
             Act::Closes { process } => {
                 (self.process(process).life == Life::Open).then_some(())?;
@@ -195,7 +216,7 @@ impl World {
                 let it = *self.process(process);
                 it.lives().then_some(())?;
                 self.spend(|budget| &mut budget.losses)?;
-                self.forgets(process);
+                self.forgets(process)?;
             }
             _ => return None,
         }
@@ -243,7 +264,7 @@ impl World {
                 let decided = self.decisions[usize::from(operation)]?;
                 (decided.told == Told::Nothing).then_some(())?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Decision { operation }).then_some(())?;
+                self.leave(Late::Decision { operation })?;
             }
             Act::Submits => {
                 (!self.told_submitted && self.budget.submits > 0).then_some(())?;
@@ -253,7 +274,7 @@ impl World {
             Act::LosesAnswerOfSubmit => {
                 (!self.told_submitted && self.budget.submits > 0).then_some(())?;
                 self.spend(|budget| &mut budget.lost_answers)?;
-                self.leave(Late::Submit).then_some(())?;
+                self.leave(Late::Submit)?;
             }
             Act::ArrivesLate { place, task } => self.arrives_late(guards, place, task)?,
             _ => return None,
@@ -262,13 +283,14 @@ impl World {
     }
 
     /// The end of what a process knew; a claim that it had under way goes on without it.
-    fn forgets(&mut self, process: u8) {
+    fn forgets(&mut self, process: u8) -> Option<()> {
         let it = *self.process(process);
         if let Some(task) = it.claiming {
-            self.leave(Late::ClaimOf { instance: it.instance, task });
+            self.leave(Late::ClaimOf { instance: it.instance, task })?;
         }
         let life = if it.life == Life::Closing { Life::Ended } else { Life::Down };
         *self.process(process) = Process { life, ..Process::new(it.instance) };
+        Some(())
     }
 
     pub(crate) fn spend(&mut self, of: impl Fn(&mut Budget) -> &mut u8) -> Option<()> {
@@ -313,14 +335,6 @@ impl World {
         Some(())
     }
 
-    fn finishing(&self, process: u8, task: u8) -> Option<(u8, (u8, u8), End)> {
-        let it = &self.processes[usize::from(process)];
-        match it.ledger[usize::from(task)] {
-            Stage::Finishing(claim_no, end) => Some((it.instance, (task, claim_no), end)),
-            _ => None,
-        }
-    }
-
     fn releasing(&self, process: u8, task: u8) -> Option<(u8, (u8, u8))> {
         let it = &self.processes[usize::from(process)];
         match it.ledger[usize::from(task)] {
@@ -343,8 +357,11 @@ impl World {
             Late::ClaimOf { instance, task } => {
                 self.tables.claim(guards, instance, task);
             }
-            Late::Finish { instance, claim, end } => {
-                self.tables.finish(guards, instance, claim, end, NOBODY);
+            Late::FinishSuccess(finish) => {
+                self.finish_success(guards, finish)?;
+            }
+            Late::Finish(finish) => {
+                self.finish(guards, finish)?;
             }
             Late::Release { instance, claim } => {
                 self.tables.release(guards, instance, claim);

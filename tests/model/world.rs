@@ -22,7 +22,10 @@ pub(crate) const PROCESSES: usize = 2;
 /// Decisions of operators.
 pub(crate) const DECISIONS: usize = 3;
 /// Statements that may be under way though nobody waits for them.
-pub(crate) const LATE: usize = 2;
+pub(crate) const LATE: usize = 3;
+
+/// Finishes that have taken effect or are under way, and are not settled: one for each lost answer, and one more.
+pub(crate) const FINISHES: usize = 3;
 
 /// How much may still befall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -63,6 +66,8 @@ pub(crate) enum Stage {
     Buffered(u8),
     Running(u8),
     Finishing(u8, End),
+    /// `finish_success` has not ended the claim; `finish` will tell why.
+    Asking(u8, End),
     Releasing(u8),
 }
 
@@ -100,11 +105,8 @@ pub(crate) enum Late {
         instance: u8,
         task: u8,
     },
-    Finish {
-        instance: u8,
-        claim: (u8, u8),
-        end: End,
-    },
+    FinishSuccess(Finish),
+    Finish(Finish),
     Release {
         instance: u8,
         claim: (u8, u8),
@@ -118,11 +120,31 @@ pub(crate) enum Late {
     Submit,
 }
 
-/// What an operator was told.
+/// One finish: what its claimer sends until it is answered, whatever it is that is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Finish {
+    pub(crate) instance: u8,
+    pub(crate) claim: (u8, u8),
+    pub(crate) end: End,
+}
+
+/// What became of a finish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Sent {
+    pub(crate) finish: Finish,
+    pub(crate) told: Told,
+    /// How often it took effect.
+    pub(crate) applied: u8,
+    /// The state in its event.
+    pub(crate) noted: Option<Status>,
+}
+
+/// What an operator or a finisher was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Told {
     Nothing,
     Committed,
+    /// Or that the lease is lost.
     Conflict,
 }
 
@@ -162,6 +184,8 @@ pub(crate) struct World {
     /// A recovery that has read and not yet written.
     pub(crate) recovery: Option<Seen>,
     pub(crate) decisions: [Option<Decided>; DECISIONS],
+    /// The finishes that were sent, for as long as they may be sent again or executed.
+    pub(crate) finishes: [Option<Sent>; FINISHES],
     /// Whether the submitter was told that its text is in the table.
     pub(crate) told_submitted: bool,
     /// How often each task was claimed: no statement can see this.
@@ -189,6 +213,7 @@ impl World {
             late: [None; LATE],
             recovery: None,
             decisions: [None; DECISIONS],
+            finishes: [None; FINISHES],
             told_submitted: false,
             claims: [0; TASKS],
             budget,
@@ -201,13 +226,25 @@ impl World {
 
     /// What `act` is here, in words.
     pub(crate) fn told(&self, act: Act) -> String {
-        let Act::ArrivesLate { place, task } = act else { return act.to_string() };
+        let (place, task) = match act {
+            Act::ArrivesLate { place, task } => (place, task),
+            Act::Finishes { process, task } if self.asks(process, task) => {
+                return format!("P{process} finishes T{task} whatever its end, is answered");
+            }
+            Act::LosesAnswerOfFinish { process, task } if self.asks(process, task) => {
+                return format!("P{process} finishes T{task} whatever its end and gives up on the answer");
+            }
+            _ => return act.to_string(),
+        };
         match self.late[usize::from(place)] {
             None => "nothing arrives".to_owned(),
             Some(Late::Claim { instance }) => format!("late: I{instance}'s claim takes T{task}"),
             Some(Late::ClaimOf { instance, task }) => format!("late: I{instance}'s claim of T{task}"),
-            Some(Late::Finish { instance, claim: (task, claim_no), end }) => {
-                let end = if end == End::Failure { "failure" } else { "success" };
+            Some(Late::FinishSuccess(Finish { instance, claim: (task, claim_no), .. })) => {
+                format!("late: I{instance}'s success of T{task} under claim {claim_no}")
+            }
+            Some(Late::Finish(Finish { instance, claim: (task, claim_no), end })) => {
+                let end = if end == End::Failure { "failure" } else { "success or whatever end" };
                 format!("late: I{instance}'s {end} of T{task} under claim {claim_no}")
             }
             Some(Late::Release { instance, claim: (task, claim_no) }) => {
@@ -217,6 +254,10 @@ impl World {
             Some(Late::Decision { operation }) => format!("late: decision {operation}"),
             Some(Late::Submit) => "late: the submit".to_owned(),
         }
+    }
+
+    fn asks(&self, process: u8, task: u8) -> bool {
+        matches!(self.processes[usize::from(process)].ledger[usize::from(task)], Stage::Asking(..))
     }
 
     /// Whether `act` is one that the surroundings do and the budget rations: without these, work must still end.

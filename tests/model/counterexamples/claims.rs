@@ -73,7 +73,7 @@ fn a_finish_without_its_status() {
     );
 }
 
-/// A run that was recovered commits its result under a claim of the same instance that came late.
+/// A failure that was sent twice ends the next claim of the same instance too.
 #[test]
 fn a_finish_without_the_token() {
     Scene {
@@ -84,20 +84,18 @@ fn a_finish_without_the_token() {
     }
     .breaks(
         &[Guard::FinishToken],
-        Property::ResultOfTheClaim,
+        Property::I9OperationOnce,
         &[
-            "P0 claims T0: has read its instance",
-            "P0 claims and gives up on the answer",
-            "P0 asks what it holds",
             "P0 claims T0: has read its instance",
             "P0 claims: has the row's lock, is answered",
             "P0 runs T0",
-            "P0's run of T0 succeeds",
-            "the lease of I0 passes",
-            "I0 is declared lost",
-            "T0 is recovered",
-            "late: I0's claim of T0",
+            "P0's run of T0 fails",
+            "P0 finishes T0 and gives up on the answer",
             "P0 finishes T0, is answered",
+            "T0 comes due",
+            "P0 claims T0: has read its instance",
+            "P0 claims: has the row's lock, is answered",
+            "late: I0's failure of T0 under claim 1",
         ],
     );
 }
@@ -109,7 +107,7 @@ fn a_finish_guarded_by_state_only() {
         tasks: QUEUED,
         max_attempts: 2,
         budget: Budget { lost_answers: 1, losses: 1, ..Budget::default() },
-        regardless: &[],
+        regardless: &[Property::I9OperationOnce],
     }
     .breaks(
         &[Guard::FinishOwner, Guard::FinishToken],
@@ -147,6 +145,80 @@ fn a_finish_that_overlooks_a_cancel() {
             "P0's run of T0 succeeds",
             "an operator decides to cancel T0",
             "decision 0 is sent, is answered",
+            "P0 finishes T0, is answered",
+        ],
+    );
+}
+
+/// What was canceled keeps counts all the same.
+#[test]
+fn a_finish_that_counts_whatever_its_end() {
+    Scene {
+        tasks: QUEUED,
+        max_attempts: 1,
+        budget: Budget { decisions: 1, ..Budget::default() },
+        regardless: &[],
+    }
+    .breaks(
+        &[Guard::FinishCounts],
+        Property::I3CountsOnlyInSuccess,
+        &[
+            "P0 claims T0: has read its instance",
+            "P0 claims: has the row's lock, is answered",
+            "P0 runs T0",
+            "P0's run of T0 succeeds",
+            "an operator decides to cancel T0",
+            "decision 0 is sent, is answered",
+            "P0 finishes T0, is answered",
+            "P0 finishes T0 whatever its end, is answered",
+        ],
+    );
+}
+
+/// A success that was committed and whose answer was lost is taken for a lost lease.
+#[test]
+fn a_success_that_does_not_know_itself() {
+    Scene {
+        tasks: QUEUED,
+        max_attempts: 1,
+        budget: Budget { lost_answers: 1, ..Budget::default() },
+        regardless: &[],
+    }
+    .breaks(
+        &[Guard::FinishOwn],
+        Property::I10ToldTheTruth,
+        &[
+            "P0 claims T0: has read its instance",
+            "P0 claims: has the row's lock, is answered",
+            "P0 runs T0",
+            "P0's run of T0 succeeds",
+            "P0 finishes T0 and gives up on the answer",
+            "late: I0's success of T0 under claim 1",
+            "P0 finishes T0, is answered",
+            "P0 finishes T0 whatever its end, is answered",
+        ],
+    );
+}
+
+/// The same of a failure.
+#[test]
+fn a_failure_that_leaves_no_trace() {
+    Scene {
+        tasks: QUEUED,
+        max_attempts: 1,
+        budget: Budget { lost_answers: 1, ..Budget::default() },
+        regardless: &[],
+    }
+    .breaks(
+        &[Guard::FinishNoted],
+        Property::I10ToldTheTruth,
+        &[
+            "P0 claims T0: has read its instance",
+            "P0 claims: has the row's lock, is answered",
+            "P0 runs T0",
+            "P0's run of T0 fails",
+            "P0 finishes T0 and gives up on the answer",
+            "late: I0's failure of T0 under claim 1",
             "P0 finishes T0, is answered",
         ],
     );
@@ -200,8 +272,8 @@ fn a_release_without_status_and_owner() {
             "decision 0 is sent, is answered",
             "P0 is to give T0 back",
             "P0 releases T0 and gives up on the answer",
-            "late: I0's release of T0 under claim 1",
             "P0 releases T0, is answered",
+            "late: I0's release of T0 under claim 1",
         ],
     );
 }

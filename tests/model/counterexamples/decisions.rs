@@ -49,13 +49,35 @@ fn a_decision_without_version_and_operation_key() {
     );
 }
 
+/// The operator is told that the row had moved on: it was their own decision that moved it.
+#[test]
+fn a_decision_that_leaves_no_trace() {
+    Scene {
+        tasks: QUEUED,
+        max_attempts: 1,
+        budget: Budget { lost_answers: 1, decisions: 1, ..Budget::default() },
+        regardless: &[],
+    }
+    .breaks(
+        &[Guard::DecideNoted],
+        Property::I10ToldTheTruth,
+        &[
+            "an operator decides to cancel T0",
+            "decision 0 is sent, its answer lost",
+            "late: decision 0",
+            "decision 0 is sent, is answered",
+        ],
+    );
+}
+
+/// That it also rewrites a row that is as it wants it already is not looked at.
 #[test]
 fn a_decision_without_the_status() {
     Scene {
         tasks: QUEUED,
         max_attempts: 1,
         budget: Budget { blind_decisions: 1, ..Budget::default() },
-        regardless: &[],
+        regardless: &[Property::I8VersionCounts],
     }
     .breaks(
         &[Guard::DecideStatus],
