@@ -84,7 +84,7 @@ impl Session {
                 tracing::warn!(pid, "the private server has gone; it is started again");
             }
             Kept::Again { pid, origin: Origin::Adopted } => {
-                tracing::info!(pid, "the private server runs again; another Taskdeck has started it");
+                tracing::info!(pid, "the private server runs again; it was found running");
             }
             Kept::Again { pid, .. } => tracing::info!(pid, "the private server runs again"),
             Kept::Failed { error } => {

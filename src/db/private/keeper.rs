@@ -37,7 +37,8 @@ pub enum Kept {
     Again {
         /// Its process now.
         pid: u32,
-        /// Whether this process started it, or another Taskdeck had done so.
+        /// Whether this process started it, or it was found running: another Taskdeck had started it, or this one had and
+        /// did not wait to the end.
         origin: Origin,
     },
     /// It could not be started, and is tried again later; told once for each reason.
