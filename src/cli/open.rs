@@ -9,10 +9,9 @@ use crate::config::{Mode, Settings};
 use crate::db::conninfo::{self, ConnInfo, Source, Sources, process_env};
 use crate::db::private::{Kept, Origin, PrivateError, PrivateServer};
 use crate::db::{Db, DbError, ListQuery, Migrated, Options, Preview, Retry, Trouble};
-use crate::domain::figure;
 use crate::domain::observed::Filter;
+use crate::domain::{Backoff, figure};
 use crate::headless;
-use crate::worker::Backoff;
 
 use super::exit::Exit;
 

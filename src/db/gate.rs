@@ -8,18 +8,13 @@
 //! server that comes back is found within a second.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use super::error::DbError;
-
-/// The wait after the first failure is at most twice this.
-const BASE: Duration = Duration::from_millis(25);
-
-/// The longest wait between two attempts: this much later at most a server that is back is found.
-const CAP: Duration = Duration::from_secs(1);
+use crate::domain::Backoff;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -94,7 +89,7 @@ impl State {
     fn failed(&mut self, error: DbError, now: Instant) {
         self.failures += 1;
         let Some(shut) = &mut self.shut else {
-            let again = now + wait(1);
+            let again = now + Backoff::CALLS.after(1);
             self.shut = Some(Shut { error, in_a_row: 1, again, trial: Underway::No, told: Told::No });
             return;
         };
@@ -102,17 +97,10 @@ impl State {
         // Those that were under way when the first one failed are no further round.
         if shut.trial == Underway::Yes {
             shut.in_a_row += 1;
-            shut.again = now + wait(shut.in_a_row);
+            shut.again = now + Backoff::CALLS.after(shut.in_a_row);
             shut.trial = Underway::No;
         }
     }
-}
-
-/// The wait after so many failures in a row: half of the full wait to all of it, so that many processes do not try in
-/// step.
-fn wait(failures: u32) -> Duration {
-    let full = BASE.saturating_mul(2_u32.saturating_pow(failures)).min(CAP);
-    full.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
 
 impl Gate {
@@ -190,6 +178,8 @@ impl Drop for Trial<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn error(text: &str) -> DbError {
@@ -207,7 +197,7 @@ mod tests {
             Answer::Wait { until: Some(at) } => at,
             other => panic!("{other:?}"),
         };
-        assert!(at > now && at <= now + BASE * 2, "the second failure is of the same round");
+        assert!(at > now && at <= now + Backoff::CALLS.base * 3, "the second failure is of the same round");
         assert!(matches!(state.ask(since, at), Answer::Try));
         assert!(matches!(state.ask(since, at), Answer::Wait { until: None }), "one at a time");
         state.failed(error("again"), at);
@@ -216,16 +206,6 @@ mod tests {
             matches!(state.ask(state.failures, at), Answer::Wait { until: Some(_) }),
             "who comes now waits"
         );
-    }
-
-    #[test]
-    fn waits_grow_to_the_cap_and_differ() {
-        for failures in [1, 2, 3, 6, 40, u32::MAX] {
-            let full = BASE.saturating_mul(2_u32.saturating_pow(failures)).min(CAP);
-            let waits: Vec<Duration> = (0..50).map(|_| wait(failures)).collect();
-            assert!(waits.iter().all(|wait| *wait >= full / 2 && *wait <= full), "{failures}: {waits:?}");
-            assert!(waits.iter().any(|wait| *wait != waits[0]), "{failures}");
-        }
     }
 
     #[tokio::test]

@@ -12,12 +12,16 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use super::error::{DbError, Trouble};
+use crate::domain::Backoff;
 
 /// The most times that a whole decision is decided again after the server rolled it back.
 pub(crate) const RETRIES: u32 = 3;
 
 /// For how long an unknown outcome is pursued.
 pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(30);
+
+/// The waits between two attempts.
+const AGAIN: Backoff = Backoff { base: Duration::from_millis(10), cap: Duration::from_secs(2) };
 
 /// Called once when an answer was lost and its outcome is being established.
 pub type OnUnknown<'a> = &'a (dyn Fn(&Trouble) + Sync);
@@ -51,7 +55,7 @@ where
 {
     let mut unknown: Option<(DbError, Instant)> = None;
     let mut retries = 0;
-    let mut pause = Duration::from_millis(20);
+    let mut failures = 0;
     loop {
         let again = unknown.is_some();
         match attempt().await {
@@ -86,14 +90,9 @@ where
                 Ok(None) | Err(_) => {}
             }
         }
-        tokio::time::sleep(jittered(pause)).await;
-        pause = (pause * 2).min(Duration::from_secs(2));
+        failures += 1;
+        tokio::time::sleep(AGAIN.after(failures)).await;
     }
-}
-
-/// Between half of `pause` and one and a half of it, so that many processes do not try in step.
-pub(crate) fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(0.5 + fastrand::f64())
 }
 
 #[cfg(test)]
