@@ -13,7 +13,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::scene::{
     LONG, beat, claim, decided, finish, history, new_instance, number, outside, request, row, running,
-    submit, submit_as, success, text, until_so_many_wait, worker, worker_with,
+    submit, submit_as, success, text, until_so_many_wait, until_waiting, worker, worker_with,
 };
 use crate::support::{PATIENCE, database, database_with};
 
@@ -355,10 +355,10 @@ async fn registering_twice_is_once_and_old_instances_are_forgotten() {
 async fn instances_are_locked_in_ascending_order() {
     let limits =
         Limits { lock: Duration::from_mins(1), statement: Duration::from_mins(1), ..Limits::default() };
-    let test = database_with(limits).await;
-    let client = outside(&test.url).await;
     let lease = "lease_until = now() - interval '1 s'";
     for lost in ["state = 'working'", "state = 'lost'"] {
+        let test = database_with(limits.clone()).await;
+        let client = outside(&test.url).await;
         // The one with the lowest id comes last in the table.
         let mut new: Vec<_> = (0..8).map(|_| new_instance(&["default"], LONG)).collect();
         new.sort_by_key(|instance| std::cmp::Reverse(instance.id));
