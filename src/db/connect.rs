@@ -13,7 +13,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error};
 
 use super::conninfo::{ConnInfo, TlsConnector};
-use super::error::{DbError, Retry, Trouble, describe};
+use super::error::{DbError, Retry, Trouble, describe, is_not_the_one_wanted};
 use super::gate::Gate;
 use super::pool::Limits;
 
@@ -285,7 +285,7 @@ fn session_parameters(limits: &Limits, plans: Plans, access: Access) -> String {
 fn takes_no_writes(error: &Error) -> bool {
     std::error::Error::source(error)
         .and_then(|source| source.downcast_ref::<std::io::Error>())
-        .is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+        .is_some_and(is_not_the_one_wanted)
 }
 
 /// Whether a pooler said that it takes no `options` (`PgBouncer`: "unsupported startup parameter").

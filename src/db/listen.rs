@@ -55,7 +55,7 @@ impl Db {
             ));
         }
         let deadline = tokio::time::Instant::now() + limits.acquire;
-        let silent = || DbError::not_sent(format!("{} did not answer", connector.host()));
+        let silent = || DbError::away(format!("{} did not answer", connector.host()));
         let gate = connector.gate();
         let Ok(turn) = timeout_at(deadline, gate.turn()).await else {
             return Err(gate.latest().unwrap_or_else(silent));
@@ -99,7 +99,7 @@ impl Listener {
                 }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(classify(&error, Effect::Read)),
-                None => return Err(DbError::not_sent("the listening connection was closed")),
+                None => return Err(DbError::away("the listening connection was closed")),
             }
         }
     }
@@ -123,11 +123,11 @@ impl Listener {
         let both = async {
             tokio::select! {
                 answer = answer => answer.map_err(|error| classify(&error, Effect::Read)),
-                ended = drive => Err(DbError::not_sent(format!("the listening connection was lost: {ended}"))),
+                ended = drive => Err(DbError::away(format!("the listening connection was lost: {ended}"))),
             }
         };
         timeout(limits.statement, both)
             .await
-            .unwrap_or_else(|_| Err(DbError::not_sent("the listening connection does not answer")))
+            .unwrap_or_else(|_| Err(DbError::away("the listening connection does not answer")))
     }
 }

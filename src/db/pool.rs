@@ -276,7 +276,7 @@ impl Session {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, DbError> {
         if self.wrapper().is_closed() {
-            return Err(DbError::not_sent("the connection was lost before the statement was sent"));
+            return Err(DbError::away("the connection was lost before the statement was sent"));
         }
         let started = Instant::now();
         let within = self.pool.limits.statement + GRACE;
@@ -297,8 +297,11 @@ impl Session {
             Err(_) => {
                 self.cancel_at_server().await;
                 Err(lost(
-                    Trouble::new(format!("no answer to `{}` within {within:?}", statement.name))
-                        .hint("the statement was canceled and its connection thrown away"),
+                    Trouble {
+                        retry: Retry::Later,
+                        ..Trouble::new(format!("no answer to `{}` within {within:?}", statement.name))
+                    }
+                    .hint("the statement was canceled and its connection thrown away"),
                     statement.effect,
                 ))
             }
