@@ -1,8 +1,8 @@
 //! How one connection is made: settings, TLS, session parameters, and what a pooler in between refuses.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -15,7 +15,10 @@ use tokio_postgres::{Client, Config, Error};
 use super::conninfo::{ConnInfo, TlsConnector};
 use super::error::{DbError, Retry, Trouble, describe, is_not_the_one_wanted};
 use super::gate::Gate;
-use super::pool::Limits;
+use super::pool::{Limits, lock};
+
+/// For how long a standby is gone to straight where no host was found that takes writes.
+const STANDBY_FOR: Duration = Duration::from_secs(10);
 
 /// Which planner settings a connection gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +69,8 @@ struct Shared {
     pooler: AtomicBool,
     /// A server was found to refuse writes: until one takes them again only such a host will do.
     not_writable: AtomicBool,
+    /// The host, of several, that will do though it takes no writes, and when it was found that no other does.
+    standby: Mutex<Option<(usize, Instant)>>,
     /// The host, of several, that answered last.
     answered: AtomicUsize,
     gate: Gate,
@@ -160,15 +165,22 @@ impl Connector {
         let prefers = hosts.len() > 1
             && self.expects_writable()
             && self.named().get_target_session_attrs() == TargetSessionAttrs::Any;
+        if prefers
+            && let Some(place) = self.standby_of_late()
+            && let Ok(Ok(opened)) =
+                timeout(self.within / 2, self.with_parameters(&hosts[place]).connect(self.tls.clone())).await
+        {
+            return Ok(opened);
+        }
         let share = self.within / u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
-        let (mut standby, mut refused) = (None, None);
+        let (mut standby, mut takes_none, mut refused) = (None, None, None);
         for (left, place) in (0..hosts.len()).rev().zip(self.order(hosts.len())) {
             let mut config = self.with_parameters(&hosts[place]);
             if prefers {
                 config.target_session_attrs(TargetSessionAttrs::ReadWrite);
             }
             let connecting = config.connect(self.tls.clone());
-            let answer = if left == 0 && standby.is_none() {
+            let answer = if left == 0 && takes_none.is_none() {
                 connecting.await
             } else if let Ok(answer) = timeout(share, connecting).await {
                 answer
@@ -181,20 +193,29 @@ impl Connector {
                     self.shared.not_writable.fetch_and(!prefers, Ordering::Relaxed);
                     return Ok(opened);
                 }
-                Err(error) => {
-                    if prefers && takes_no_writes(&error) {
-                        standby = Some(place);
-                    }
-                    refused = Some(error);
+                Err(error) if takes_no_writes(&error) => {
+                    standby = standby.or(prefers.then_some(place));
+                    takes_none = Some(error);
                 }
+                Err(error) => refused = Some(error),
             }
         }
         match standby {
             Some(place) if !self.shared.not_writable.load(Ordering::Relaxed) => {
-                self.with_parameters(&hosts[place]).connect(self.tls.clone()).await
+                let opened = self.with_parameters(&hosts[place]).connect(self.tls.clone()).await?;
+                *lock(&self.shared.standby) = Some((place, Instant::now()));
+                Ok(opened)
             }
-            _ => Err(refused.expect("the last host has answered, or a standby has before it")),
+            // That one of them answers and takes no writes says more than that another is away.
+            _ => Err(takes_none.or(refused).expect("the last host has answered, or a standby has before it")),
         }
+    }
+
+    /// The standby that was found instead of a host that takes writes, for a while: to look for a better one at every
+    /// connection would cost the time of a silent host at every connection. Who meets a write that it refuses looks.
+    fn standby_of_late(&self) -> Option<usize> {
+        let found = lock(&self.shared.standby).filter(|(_, at)| at.elapsed() < STANDBY_FOR);
+        found.map(|(place, _)| place).filter(|_| !self.shared.not_writable.load(Ordering::Relaxed))
     }
 
     /// The places of the hosts in the order in which they are asked: the one first that answered last, so that one

@@ -359,6 +359,6 @@ impl Session {
 }
 
 /// A lock that outlives a panic of whoever held it: what it guards are figures.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
