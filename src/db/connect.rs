@@ -138,7 +138,8 @@ impl Connector {
         self.shared.pooler.store(true, Ordering::Relaxed);
     }
 
-    /// Connects once, to the first host that will do, and tells the gate what came of it.
+    /// Connects once, to the first host that will do. A success opens the gate; who called tells it of a failure, with
+    /// the trial that this was.
     pub(crate) async fn open(&self) -> Result<(Client, Connection), Error> {
         let opened = match self.reach().await {
             // A refusal of the session parameters is learned and answered by connecting without them.
@@ -148,9 +149,8 @@ impl Connector {
             }
             other => other,
         };
-        match &opened {
-            Ok(_) => self.gate().opened(),
-            Err(error) => self.gate().failed(self.explain(error)),
+        if opened.is_ok() {
+            self.gate().opened();
         }
         opened
     }

@@ -60,12 +60,19 @@ impl Db {
         let Ok(turn) = timeout_at(deadline, gate.turn()).await else {
             return Err(gate.latest().unwrap_or_else(silent));
         };
-        let _trial = turn?;
-        let Ok(opened) = timeout_at(deadline, connector.open()).await else {
-            gate.failed(silent());
-            return Err(silent());
+        let trial = turn?;
+        let opened = match timeout_at(deadline, connector.open()).await {
+            Ok(opened) => opened.map_err(|error| connector.explain(&error)),
+            Err(_) => Err(silent()),
         };
-        let (client, connection) = opened.map_err(|error| connector.explain(&error))?;
+        let (client, connection) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                gate.failed(error.clone(), trial);
+                return Err(error);
+            }
+        };
+        drop(trial);
         let fleet = self.inner.schema.fleet_channel();
         let listen = format!("LISTEN \"{}\"; LISTEN \"{fleet}\"", self.inner.schema.channel());
         let mut listener = Listener { client, connection, limits, fleet };
