@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::{LoadBalanceHosts, TargetSessionAttrs};
@@ -69,6 +70,8 @@ struct Shared {
     pooler: AtomicBool,
     /// A server was found to refuse writes: until one takes them again only such a host will do.
     not_writable: AtomicBool,
+    /// When that was found out last. Connections that were made before may lead to that server.
+    refused: watch::Sender<Option<Instant>>,
     /// The host, of several, that will do though it takes no writes, and when it was found that no other does.
     standby: Mutex<Option<(usize, Instant)>>,
     /// The host, of several, that answered last.
@@ -124,8 +127,28 @@ impl Connector {
         self.access == Access::ReadWrite
     }
 
-    pub(crate) fn mark_not_writable(&self) {
+    /// A connection that was made at `made` leads to a server that refuses writes. Of several that find it out one after
+    /// the other the first is enough.
+    pub(super) fn mark_not_writable(&self, made: Instant) {
         self.shared.not_writable.store(true, Ordering::Relaxed);
+        self.shared.refused.send_if_modified(|latest| {
+            let news = latest.is_none_or(|latest| made > latest);
+            if news {
+                *latest = Some(Instant::now());
+            }
+            news
+        });
+    }
+
+    /// When a server was last found to refuse writes: whatever was made before that is not to be used again, by either
+    /// pool or the listener.
+    pub(super) fn refusals(&self) -> watch::Receiver<Option<Instant>> {
+        self.shared.refused.subscribe()
+    }
+
+    /// Whether a connection that was made at `made` may lead to a server that was found to refuse writes.
+    pub(super) fn is_outdated(&self, made: Instant) -> bool {
+        self.shared.refused.borrow().is_some_and(|refused| made <= refused)
     }
 
     /// Whether a pooler in transaction mode stands in between: no session parameters, no LISTEN.
@@ -141,12 +164,15 @@ impl Connector {
     /// Connects once, to the first host that will do. A success opens the gate; who called tells it of a failure, with
     /// the trial that this was.
     pub(crate) async fn open(&self) -> Result<(Client, Connection), Error> {
+        let refusals = self.refusals();
         let opened = match self.reach().await {
             // A refusal of the session parameters is learned and answered by connecting without them.
             Err(error) if !self.behind_pooler() && refuses_parameters(&error) => {
                 self.mark_behind_pooler();
                 self.reach().await
             }
+            // It may lead to the server of which was found out meanwhile that it refuses writes.
+            Ok(_) if refusals.has_changed().unwrap_or(false) => self.reach().await,
             other => other,
         };
         if opened.is_ok() {

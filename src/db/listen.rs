@@ -1,8 +1,9 @@
 //! LISTEN on a connection of its own: it only wakes, the truth is always read.
 
 use std::future::poll_fn;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio::time::{timeout, timeout_at};
 use tokio_postgres::{AsyncMessage, Client};
 
@@ -32,6 +33,8 @@ pub struct Listener {
     connection: Connection,
     limits: Limits,
     fleet: String,
+    /// Changes when a server is found to refuse writes.
+    refusals: watch::Receiver<Option<Instant>>,
 }
 
 impl std::fmt::Debug for Listener {
@@ -61,6 +64,7 @@ impl Db {
             return Err(gate.latest().unwrap_or_else(silent));
         };
         let trial = turn?;
+        let refusals = connector.refusals();
         let opened = match timeout_at(deadline, connector.open()).await {
             Ok(opened) => opened.map_err(|error| connector.explain(&error)),
             Err(_) => Err(silent()),
@@ -75,7 +79,7 @@ impl Db {
         drop(trial);
         let fleet = self.inner.schema.fleet_channel();
         let listen = format!("LISTEN \"{}\"; LISTEN \"{fleet}\"", self.inner.schema.channel());
-        let mut listener = Listener { client, connection, limits, fleet };
+        let mut listener = Listener { client, connection, limits, fleet, refusals };
         listener.call(|client| async move { client.batch_execute(&listen).await }).await?;
         Ok(listener)
     }
@@ -85,7 +89,8 @@ impl Listener {
     /// Waits for a wake-up, at most `within`.
     ///
     /// # Errors
-    /// The connection was lost: open another, then read the tables.
+    /// The connection was lost, or may lead to a server where nothing is announced any more since it takes no writes:
+    /// open another, then read the tables.
     pub async fn wait(&mut self, within: Duration) -> Result<Wake, DbError> {
         match timeout(within.min(PING_EVERY), self.next()).await {
             Ok(heard) => heard,
@@ -100,7 +105,14 @@ impl Listener {
     /// Reads until a notification comes.
     async fn next(&mut self) -> Result<Wake, DbError> {
         loop {
-            match poll_fn(|context| self.connection.poll_message(context)).await {
+            let Self { connection, refusals, .. } = self;
+            let message = tokio::select! {
+                message = poll_fn(|context| connection.poll_message(context)) => message,
+                Ok(()) = refusals.changed() => {
+                    return Err(DbError::away("the server that was listened to takes no writes now"));
+                }
+            };
+            match message {
                 Some(Ok(AsyncMessage::Notification(heard))) => {
                     return Ok(if heard.channel() == self.fleet { Wake::Fleet } else { Wake::Work });
                 }

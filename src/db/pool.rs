@@ -133,6 +133,7 @@ impl Pool {
     async fn connection(&self, deadline: tokio::time::Instant) -> Result<Object, DbError> {
         let gate = self.connector.gate();
         let mut full = None;
+        self.forget_outdated();
         loop {
             let mut returned = std::pin::pin!(self.measured.returned.notified());
             returned.as_mut().enable();
@@ -230,9 +231,10 @@ impl Pool {
         }
     }
 
-    /// Throws every idle connection away: after a failover they may lead to a server that refuses writes.
-    fn forget_connections(&self) {
-        self.inner.retain(|_, _| false);
+    /// Throws the idle connections away that may lead to a server which was found to refuse writes: what can be read
+    /// there is out of date too.
+    fn forget_outdated(&self) {
+        self.inner.retain(|_, metrics| !self.connector.is_outdated(metrics.created));
     }
 
     pub(crate) fn close(&self) {
@@ -339,15 +341,22 @@ impl Session {
 
     /// Whether the server refuses writes although this program expects to write there. A demoted primary keeps its
     /// sessions and answers pings, so neither the pool nor this session notices by itself (gpustack#6105): every
-    /// idle connection is thrown away here, and this one by the caller.
+    /// connection that was made before is used no more, by this pool, the other and the listener, and this one is
+    /// thrown away by the caller.
     fn leads_to_a_standby(&self, error: &tokio_postgres::Error) -> bool {
         let refuses = error.code() == Some(&tokio_postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION);
         let noticed = refuses && self.pool.connector.expects_writable();
         if noticed {
-            self.pool.forget_connections();
-            self.pool.connector.mark_not_writable();
+            self.pool.connector.mark_not_writable(self.made());
+            self.pool.forget_outdated();
         }
         noticed
+    }
+
+    /// When its connection was made.
+    fn made(&self) -> Instant {
+        let object = self.object.as_ref().expect("present until dropped");
+        Object::metrics(object).created
     }
 
     async fn cancel_at_server(&mut self) {
@@ -362,6 +371,8 @@ impl Drop for Session {
         let Some(object) = self.object.take() else { return };
         if self.unfinished {
             self.throw_away(object);
+        } else if self.pool.connector.is_outdated(Object::metrics(&object).created) {
+            drop(Object::take(object));
         } else {
             drop(object);
         }
