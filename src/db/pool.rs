@@ -145,9 +145,9 @@ impl Pool {
                     () = &mut returned => continue,
                 }
             };
+            let began = Instant::now();
             let error = match turn {
                 Ok(Ok(trial)) => {
-                    let began = Instant::now();
                     match timeout_at(deadline, self.inner.get()).await {
                         Ok(Ok(object)) => return Ok(object),
                         Ok(Err(PoolError::Backend(error))) => {
