@@ -148,8 +148,8 @@ impl Gate {
     }
 
     /// A connection could not be made, by whoever held `trial` or came while the door was open.
-    pub(super) fn failed(&self, error: DbError, trial: Option<Trial<'_>>) {
-        self.lock().failed(error, trial.as_ref().map(|trial| trial.number), Instant::now());
+    pub(super) fn failed(&self, error: DbError, trial: Option<&Trial<'_>>) {
+        self.lock().failed(error, trial.map(|trial| trial.number), Instant::now());
         self.turned.notify_waiters();
     }
 

@@ -72,7 +72,7 @@ impl Db {
         let (client, connection) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                gate.failed(error.clone(), trial);
+                gate.failed(error.clone(), trial.as_ref());
                 return Err(error);
             }
         };

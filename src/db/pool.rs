@@ -152,7 +152,7 @@ impl Pool {
                         Ok(Ok(object)) => return Ok(object),
                         Ok(Err(PoolError::Backend(error))) => {
                             let error = self.connector.explain(&error);
-                            gate.failed(error.clone(), trial);
+                            gate.failed(error.clone(), trial.as_ref());
                             error
                         }
                         Ok(Err(error)) => return Err(DbError::not_sent(describe(&error))),
@@ -160,7 +160,7 @@ impl Pool {
                         Err(_) if began.elapsed() < self.limits.acquire / 2 => return Err(self.all_in_use()),
                         Err(_) => {
                             self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
-                            gate.failed(self.silent(), trial);
+                            gate.failed(self.silent(), trial.as_ref());
                             return Err(self.silent());
                         }
                     }

@@ -37,8 +37,11 @@ mod tests {
     fn waits_double_up_to_the_cap_and_differ() {
         let backoff = Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(5) };
         let range = |failures, low: f64, high: f64| {
-            let waits: Vec<f64> = (0..50).map(|_| backoff.after(failures).as_secs_f64()).collect();
-            assert!(waits.iter().all(|wait| (low..=high).contains(wait)), "{failures}: {waits:?}");
+            let waits: Vec<Duration> = (0..50).map(|_| backoff.after(failures)).collect();
+            assert!(
+                waits.iter().all(|wait| (low..=high).contains(&wait.as_secs_f64())),
+                "{failures}: {waits:?}"
+            );
             let same = waits.iter().filter(|wait| **wait == waits[0]).count();
             assert!(same < 5, "{failures}: {same} alike");
         };
