@@ -9,10 +9,9 @@ use crate::config::{Mode, Settings};
 use crate::db::conninfo::{self, ConnInfo, Source, Sources, process_env};
 use crate::db::private::{Kept, Origin, PrivateError, PrivateServer};
 use crate::db::{Db, DbError, ListQuery, Migrated, Options, Preview, Retry, Trouble};
-use crate::domain::figure;
 use crate::domain::observed::Filter;
+use crate::domain::{Backoff, figure};
 use crate::headless;
-use crate::worker::Backoff;
 
 use super::exit::Exit;
 
@@ -84,7 +83,7 @@ impl Session {
                 tracing::warn!(pid, "the private server has gone; it is started again");
             }
             Kept::Again { pid, origin: Origin::Adopted } => {
-                tracing::info!(pid, "the private server runs again; another Taskdeck has started it");
+                tracing::info!(pid, "the private server runs again; it was found running");
             }
             Kept::Again { pid, .. } => tracing::info!(pid, "the private server runs again"),
             Kept::Failed { error } => {

@@ -1,11 +1,12 @@
 //! How one connection is made: settings, TLS, session parameters, and what a pooler in between refuses.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::{LoadBalanceHosts, TargetSessionAttrs};
@@ -13,9 +14,12 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Error};
 
 use super::conninfo::{ConnInfo, TlsConnector};
-use super::error::{DbError, Retry, Trouble, describe};
+use super::error::{DbError, Retry, Trouble, describe, is_not_the_one_wanted};
 use super::gate::Gate;
-use super::pool::Limits;
+use super::pool::{Limits, lock};
+
+/// For how long a standby is gone to straight where no host was found that takes writes.
+const STANDBY_FOR: Duration = Duration::from_secs(10);
 
 /// Which planner settings a connection gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +70,10 @@ struct Shared {
     pooler: AtomicBool,
     /// A server was found to refuse writes: until one takes them again only such a host will do.
     not_writable: AtomicBool,
+    /// When that was found out last. Connections that were made before may lead to that server.
+    refused: watch::Sender<Option<Instant>>,
+    /// The host, of several, that will do though it takes no writes, and when it was found that no other does.
+    standby: Mutex<Option<(usize, Instant)>>,
     /// The host, of several, that answered last.
     answered: AtomicUsize,
     gate: Gate,
@@ -119,8 +127,28 @@ impl Connector {
         self.access == Access::ReadWrite
     }
 
-    pub(crate) fn mark_not_writable(&self) {
+    /// A connection that was made at `made` leads to a server that refuses writes. Of several that find it out one after
+    /// the other the first is enough.
+    pub(super) fn mark_not_writable(&self, made: Instant) {
         self.shared.not_writable.store(true, Ordering::Relaxed);
+        self.shared.refused.send_if_modified(|latest| {
+            let news = latest.is_none_or(|latest| made > latest);
+            if news {
+                *latest = Some(Instant::now());
+            }
+            news
+        });
+    }
+
+    /// When a server was last found to refuse writes: whatever was made before that is not to be used again, by either
+    /// pool or the listener.
+    pub(super) fn refusals(&self) -> watch::Receiver<Option<Instant>> {
+        self.shared.refused.subscribe()
+    }
+
+    /// Whether a connection that was made at `made` may lead to a server that was found to refuse writes.
+    pub(super) fn is_outdated(&self, made: Instant) -> bool {
+        self.shared.refused.borrow().is_some_and(|refused| made <= refused)
     }
 
     /// Whether a pooler in transaction mode stands in between: no session parameters, no LISTEN.
@@ -133,19 +161,22 @@ impl Connector {
         self.shared.pooler.store(true, Ordering::Relaxed);
     }
 
-    /// Connects once, to the first host that will do, and tells the gate what came of it.
+    /// Connects once, to the first host that will do. A success opens the gate; who called tells it of a failure, with
+    /// the trial that this was.
     pub(crate) async fn open(&self) -> Result<(Client, Connection), Error> {
+        let refusals = self.refusals();
         let opened = match self.reach().await {
             // A refusal of the session parameters is learned and answered by connecting without them.
             Err(error) if !self.behind_pooler() && refuses_parameters(&error) => {
                 self.mark_behind_pooler();
                 self.reach().await
             }
+            // It may lead to the server of which was found out meanwhile that it refuses writes.
+            Ok(_) if refusals.has_changed().unwrap_or(false) => self.reach().await,
             other => other,
         };
-        match &opened {
-            Ok(_) => self.gate().opened(),
-            Err(error) => self.gate().failed(self.explain(error)),
+        if opened.is_ok() {
+            self.gate().opened();
         }
         opened
     }
@@ -160,15 +191,22 @@ impl Connector {
         let prefers = hosts.len() > 1
             && self.expects_writable()
             && self.named().get_target_session_attrs() == TargetSessionAttrs::Any;
+        if prefers
+            && let Some(place) = self.standby_of_late()
+            && let Ok(Ok(opened)) =
+                timeout(self.within / 2, self.with_parameters(&hosts[place]).connect(self.tls.clone())).await
+        {
+            return Ok(opened);
+        }
         let share = self.within / u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
-        let (mut standby, mut refused) = (None, None);
+        let (mut standby, mut takes_none, mut refused) = (None, None, None);
         for (left, place) in (0..hosts.len()).rev().zip(self.order(hosts.len())) {
             let mut config = self.with_parameters(&hosts[place]);
             if prefers {
                 config.target_session_attrs(TargetSessionAttrs::ReadWrite);
             }
             let connecting = config.connect(self.tls.clone());
-            let answer = if left == 0 && standby.is_none() {
+            let answer = if left == 0 && takes_none.is_none() {
                 connecting.await
             } else if let Ok(answer) = timeout(share, connecting).await {
                 answer
@@ -181,20 +219,29 @@ impl Connector {
                     self.shared.not_writable.fetch_and(!prefers, Ordering::Relaxed);
                     return Ok(opened);
                 }
-                Err(error) => {
-                    if prefers && takes_no_writes(&error) {
-                        standby = Some(place);
-                    }
-                    refused = Some(error);
+                Err(error) if takes_no_writes(&error) => {
+                    standby = standby.or(prefers.then_some(place));
+                    takes_none = Some(error);
                 }
+                Err(error) => refused = Some(error),
             }
         }
         match standby {
             Some(place) if !self.shared.not_writable.load(Ordering::Relaxed) => {
-                self.with_parameters(&hosts[place]).connect(self.tls.clone()).await
+                let opened = self.with_parameters(&hosts[place]).connect(self.tls.clone()).await?;
+                *lock(&self.shared.standby) = Some((place, Instant::now()));
+                Ok(opened)
             }
-            _ => Err(refused.expect("the last host has answered, or a standby has before it")),
+            // That one of them answers and takes no writes says more than that another is away.
+            _ => Err(takes_none.or(refused).expect("the last host has answered, or a standby has before it")),
         }
+    }
+
+    /// The standby that was found instead of a host that takes writes, for a while: to look for a better one at every
+    /// connection would cost the time of a silent host at every connection. Who meets a write that it refuses looks.
+    fn standby_of_late(&self) -> Option<usize> {
+        let found = lock(&self.shared.standby).filter(|(_, at)| at.elapsed() < STANDBY_FOR);
+        found.map(|(place, _)| place).filter(|_| !self.shared.not_writable.load(Ordering::Relaxed))
     }
 
     /// The places of the hosts in the order in which they are asked: the one first that answered last, so that one
@@ -285,7 +332,7 @@ fn session_parameters(limits: &Limits, plans: Plans, access: Access) -> String {
 fn takes_no_writes(error: &Error) -> bool {
     std::error::Error::source(error)
         .and_then(|source| source.downcast_ref::<std::io::Error>())
-        .is_some_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+        .is_some_and(is_not_the_one_wanted)
 }
 
 /// Whether a pooler said that it takes no `options` (`PgBouncer`: "unsupported startup parameter").

@@ -73,12 +73,17 @@ impl Db {
                 ],
             )
             .await?;
-        let mut verdicts = rows.iter().map(|row| verdict(row, asked)).collect::<Result<Vec<_>, _>>()?;
-        let changed = verdicts.iter().any(|(_, verdict)| matches!(verdict, Verdict::Committed { .. }));
-        // The row moved on: perhaps by this very decision, sent before.
-        if !changed && let Some(before) = self.decided_before(decision, asked).await? {
-            verdicts = before;
+        let mut changed = false;
+        for row in &rows {
+            changed |= get::<bool>(row, "changed", "a decision")?;
         }
+        // The row moved on: perhaps by this very decision, sent before. That is found out first, so that of a row that
+        // cannot be read it is not said that nothing was changed.
+        let before = if changed { None } else { self.decided_before(decision, asked).await? };
+        let mut verdicts = match before {
+            Some(before) => before,
+            None => rows.iter().map(|row| verdict(row, asked)).collect::<Result<_, _>>()?,
+        };
         for seen in asked {
             if !verdicts.iter().any(|(id, _)| *id == seen.id) {
                 verdicts.push((seen.id, Verdict::NotFound));
@@ -114,7 +119,7 @@ impl Db {
             return Ok(None);
         }
         let verdict = |row: &Row| {
-            let task = task(row)?;
+            let task = task(row).map_err(|error| told_whether(error, true))?;
             let version_before = get(row, "version_before", "a decision")?;
             Ok((task.id, Verdict::Committed { task, version_before }))
         };

@@ -70,6 +70,8 @@ impl Retry {
             SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN | SqlState::TOO_MANY_CONNECTIONS => {
                 Self::Later
             }
+            // A connection that failed at the other end of whoever answers: a pooler says so of a server that is away.
+            _ if code.code().starts_with("08") => Self::Later,
             _ => Self::No,
         }
     }
@@ -99,7 +101,10 @@ impl Retry {
         };
         let mut cause: Option<&dyn std::error::Error> = Some(error);
         while let Some(error) = cause {
-            if error.downcast_ref::<std::io::Error>().is_some_and(|error| passes(error.kind())) {
+            if error
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| passes(error.kind()) || is_not_the_one_wanted(error))
+            {
                 return Self::Later;
             }
             cause = error.source();
@@ -108,6 +113,12 @@ impl Retry {
         let timed_out = error.to_string().starts_with("timeout waiting for server");
         if error.is_closed() || timed_out { Self::Later } else { Self::No }
     }
+}
+
+/// Whether the driver found that a host takes no writes, or only reads, though another kind was asked for: during a
+/// failover that passes. The system has its own number for what this program may not do (a socket's file).
+pub(super) fn is_not_the_one_wanted(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
 impl Trouble {
@@ -176,6 +187,11 @@ impl DbError {
     pub(super) fn is_full(&self) -> bool {
         self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())
             == Some(SqlState::TOO_MANY_CONNECTIONS.code())
+    }
+
+    /// Not sent, as no answer comes or the connection is gone: that may pass by itself.
+    pub(crate) fn away(message: impl Into<String>) -> Self {
+        Self::Unavailable(Trouble { retry: Retry::Later, ..Trouble::new(message) })
     }
 
     /// Not sent: what is said in `message`.

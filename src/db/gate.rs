@@ -1,25 +1,21 @@
 //! The door through which every new connection of a process goes: its pools' and the listener's.
 //!
 //! Invariant: while connecting fails, one attempt is under way at a time, after waits that grow; what it says is the
-//! answer to all who wait. Once one succeeds the door is open to everybody.
+//! answer to all who wait. Attempts that were under way when the door was shut, or outlast their right to the one, are no
+//! word on it. Once one succeeds the door is open to everybody.
 //!
 //! Each part of a worker tries again by itself: fifty processes with a connection in each pool made 165 attempts a
 //! second through an outage, and with more connections more. With the door they make 65, whatever their pools, and a
 //! server that comes back is found within a second.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio::time::sleep_until;
 
 use super::error::DbError;
-
-/// The wait after the first failure is at most twice this.
-const BASE: Duration = Duration::from_millis(25);
-
-/// The longest wait between two attempts: this much later at most a server that is back is found.
-const CAP: Duration = Duration::from_secs(1);
+use crate::domain::Backoff;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -33,8 +29,10 @@ pub(super) struct Gate {
 struct State {
     /// Present while connecting fails.
     shut: Option<Shut>,
-    /// How many attempts have failed so far.
+    /// How many attempts have failed so far that were told to all.
     failures: u64,
+    /// How many trials there were.
+    trials: u64,
 }
 
 #[derive(Debug)]
@@ -44,15 +42,9 @@ struct Shut {
     in_a_row: u32,
     /// When the next attempt may be made.
     again: Instant,
-    trial: Underway,
+    /// The number of the attempt that is being made.
+    trial: Option<u64>,
     told: Told,
-}
-
-/// Whether an attempt is being made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Underway {
-    Yes,
-    No,
 }
 
 /// Whether it was logged that a pool goes on with the connections that it has.
@@ -66,8 +58,8 @@ enum Told {
 enum Answer {
     /// The door is open.
     Open,
-    /// This caller makes the next attempt.
-    Try,
+    /// This caller makes the next attempt, which has this number.
+    Try(u64),
     /// Ask again when an attempt has ended, or at this time.
     Wait { until: Option<Instant> },
     /// An attempt has failed since this caller came.
@@ -82,37 +74,42 @@ impl State {
             return Answer::Failed(shut.error.clone());
         }
         match shut.trial {
-            Underway::Yes => Answer::Wait { until: None },
-            Underway::No if now < shut.again => Answer::Wait { until: Some(shut.again) },
-            Underway::No => {
-                shut.trial = Underway::Yes;
-                Answer::Try
+            Some(_) => Answer::Wait { until: None },
+            None if now < shut.again => Answer::Wait { until: Some(shut.again) },
+            None => {
+                self.trials += 1;
+                shut.trial = Some(self.trials);
+                Answer::Try(self.trials)
             }
         }
     }
 
-    fn failed(&mut self, error: DbError, now: Instant) {
-        self.failures += 1;
+    /// An attempt has failed: the one with the number `trial`, or one that was made while the door was open.
+    fn failed(&mut self, error: DbError, trial: Option<u64>, now: Instant) {
         let Some(shut) = &mut self.shut else {
-            let again = now + wait(1);
-            self.shut = Some(Shut { error, in_a_row: 1, again, trial: Underway::No, told: Told::No });
+            self.failures += 1;
+            let again = now + Backoff::CALLS.after(1);
+            self.shut = Some(Shut { error, in_a_row: 1, again, trial: None, told: Told::No });
             return;
         };
-        shut.error = error;
-        // Those that were under way when the first one failed are no further round.
-        if shut.trial == Underway::Yes {
+        // One that was under way when the door was shut is no further round, and no word on the trial that runs.
+        if trial.is_some() && shut.trial == trial {
+            self.failures += 1;
+            shut.error = error;
             shut.in_a_row += 1;
-            shut.again = now + wait(shut.in_a_row);
-            shut.trial = Underway::No;
+            shut.again = now + Backoff::CALLS.after(shut.in_a_row);
+            shut.trial = None;
         }
     }
-}
 
-/// The wait after so many failures in a row: half of the full wait to all of it, so that many processes do not try in
-/// step.
-fn wait(failures: u32) -> Duration {
-    let full = BASE.saturating_mul(2_u32.saturating_pow(failures)).min(CAP);
-    full.mul_f64(0.5 + fastrand::f64() / 2.0)
+    /// The trial with this number has ended without an outcome.
+    fn given_up(&mut self, trial: u64) {
+        if let Some(shut) = &mut self.shut
+            && shut.trial == Some(trial)
+        {
+            shut.trial = None;
+        }
+    }
 }
 
 impl Gate {
@@ -129,7 +126,7 @@ impl Gate {
             let answer = self.lock().ask(since, Instant::now());
             match answer {
                 Answer::Open => return Ok(None),
-                Answer::Try => return Ok(Some(Trial(self))),
+                Answer::Try(number) => return Ok(Some(Trial { gate: self, number })),
                 Answer::Failed(error) => return Err(error),
                 Answer::Wait { until: None } => turned.await,
                 Answer::Wait { until: Some(at) } => tokio::select! {
@@ -150,9 +147,9 @@ impl Gate {
         self.turned.notify_waiters();
     }
 
-    /// A connection could not be made.
-    pub(super) fn failed(&self, error: DbError) {
-        self.lock().failed(error, Instant::now());
+    /// A connection could not be made, by whoever held `trial` or came while the door was open.
+    pub(super) fn failed(&self, error: DbError, trial: Option<&Trial<'_>>) {
+        self.lock().failed(error, trial.map(|trial| trial.number), Instant::now());
         self.turned.notify_waiters();
     }
 
@@ -175,21 +172,22 @@ impl Gate {
 
 /// The right to the one attempt; whoever drops it without an outcome leaves it to the next.
 #[derive(Debug)]
-pub(super) struct Trial<'a>(&'a Gate);
+pub(super) struct Trial<'a> {
+    gate: &'a Gate,
+    number: u64,
+}
 
 impl Drop for Trial<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        if let Some(shut) = &mut state.shut {
-            shut.trial = Underway::No;
-        }
-        drop(state);
-        self.0.turned.notify_waiters();
+        self.gate.lock().given_up(self.number);
+        self.gate.turned.notify_waiters();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn error(text: &str) -> DbError {
@@ -200,17 +198,17 @@ mod tests {
     fn one_tries_at_a_time_and_its_failure_is_everybodys() {
         let (mut state, now) = (State::default(), Instant::now());
         assert!(matches!(state.ask(0, now), Answer::Open));
-        state.failed(error("first"), now);
-        state.failed(error("was under way"), now);
+        state.failed(error("first"), None, now);
+        state.failed(error("was under way"), None, now);
         let since = state.failures;
         let at = match state.ask(since, now) {
             Answer::Wait { until: Some(at) } => at,
             other => panic!("{other:?}"),
         };
-        assert!(at > now && at <= now + BASE * 2, "the second failure is of the same round");
-        assert!(matches!(state.ask(since, at), Answer::Try));
+        assert!(at > now && at <= now + Backoff::CALLS.base * 3, "the second failure is of the same round");
+        let Answer::Try(number) = state.ask(since, at) else { panic!("it is time") };
         assert!(matches!(state.ask(since, at), Answer::Wait { until: None }), "one at a time");
-        state.failed(error("again"), at);
+        state.failed(error("again"), Some(number), at);
         assert!(matches!(state.ask(since, at), Answer::Failed(told) if told == error("again")));
         assert!(
             matches!(state.ask(state.failures, at), Answer::Wait { until: Some(_) }),
@@ -218,20 +216,29 @@ mod tests {
         );
     }
 
+    /// Only who holds the trial ends it: not one whose attempt began before the door was shut, nor one whose own trial
+    /// is over.
     #[test]
-    fn waits_grow_to_the_cap_and_differ() {
-        for failures in [1, 2, 3, 6, 40, u32::MAX] {
-            let full = BASE.saturating_mul(2_u32.saturating_pow(failures)).min(CAP);
-            let waits: Vec<Duration> = (0..50).map(|_| wait(failures)).collect();
-            assert!(waits.iter().all(|wait| *wait >= full / 2 && *wait <= full), "{failures}: {waits:?}");
-            assert!(waits.iter().any(|wait| *wait != waits[0]), "{failures}");
-        }
+    fn a_straggler_ends_nobodys_trial() {
+        let (mut state, now) = (State::default(), Instant::now());
+        let later = |rounds: u32| now + Backoff::CALLS.cap * rounds;
+        state.failed(error("first"), None, now);
+        let Answer::Try(first) = state.ask(1, later(1)) else { panic!("it is time") };
+        state.failed(error("a straggler"), None, later(1));
+        assert!(matches!(state.ask(state.failures, later(2)), Answer::Wait { until: None }), "it still runs");
+        state.given_up(first);
+        let Answer::Try(second) = state.ask(state.failures, later(2)) else { panic!("it was given up") };
+        state.given_up(first);
+        state.failed(error("long after"), Some(first), later(2));
+        assert!(matches!(state.ask(state.failures, later(3)), Answer::Wait { until: None }), "it still runs");
+        state.failed(error("again"), Some(second), later(3));
+        assert!(matches!(state.ask(1, later(3)), Answer::Failed(told) if told == error("again")));
     }
 
     #[tokio::test]
     async fn who_gives_the_attempt_up_leaves_it_to_the_next_and_a_success_lets_all_in() {
         let gate = Gate::default();
-        gate.failed(error("refused"));
+        gate.failed(error("refused"), None);
         let trial = gate.turn().await.expect("a turn").expect("the attempt");
         let next = tokio::time::timeout(Duration::from_mins(1), gate.turn());
         let (next, ()) = tokio::join!(next, async { drop(trial) });

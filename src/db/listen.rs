@@ -1,8 +1,9 @@
 //! LISTEN on a connection of its own: it only wakes, the truth is always read.
 
 use std::future::poll_fn;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio::time::{timeout, timeout_at};
 use tokio_postgres::{AsyncMessage, Client};
 
@@ -32,6 +33,8 @@ pub struct Listener {
     connection: Connection,
     limits: Limits,
     fleet: String,
+    /// Changes when a server is found to refuse writes.
+    refusals: watch::Receiver<Option<Instant>>,
 }
 
 impl std::fmt::Debug for Listener {
@@ -55,20 +58,28 @@ impl Db {
             ));
         }
         let deadline = tokio::time::Instant::now() + limits.acquire;
-        let silent = || DbError::not_sent(format!("{} did not answer", connector.host()));
+        let silent = || DbError::away(format!("{} did not answer", connector.host()));
         let gate = connector.gate();
         let Ok(turn) = timeout_at(deadline, gate.turn()).await else {
             return Err(gate.latest().unwrap_or_else(silent));
         };
-        let _trial = turn?;
-        let Ok(opened) = timeout_at(deadline, connector.open()).await else {
-            gate.failed(silent());
-            return Err(silent());
+        let trial = turn?;
+        let refusals = connector.refusals();
+        let opened = match timeout_at(deadline, connector.open()).await {
+            Ok(opened) => opened.map_err(|error| connector.explain(&error)),
+            Err(_) => Err(silent()),
         };
-        let (client, connection) = opened.map_err(|error| connector.explain(&error))?;
+        let (client, connection) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                gate.failed(error.clone(), trial.as_ref());
+                return Err(error);
+            }
+        };
+        drop(trial);
         let fleet = self.inner.schema.fleet_channel();
         let listen = format!("LISTEN \"{}\"; LISTEN \"{fleet}\"", self.inner.schema.channel());
-        let mut listener = Listener { client, connection, limits, fleet };
+        let mut listener = Listener { client, connection, limits, fleet, refusals };
         listener.call(|client| async move { client.batch_execute(&listen).await }).await?;
         Ok(listener)
     }
@@ -78,7 +89,8 @@ impl Listener {
     /// Waits for a wake-up, at most `within`.
     ///
     /// # Errors
-    /// The connection was lost: open another, then read the tables.
+    /// The connection was lost, or may lead to a server where nothing is announced any more since it takes no writes:
+    /// open another, then read the tables.
     pub async fn wait(&mut self, within: Duration) -> Result<Wake, DbError> {
         match timeout(within.min(PING_EVERY), self.next()).await {
             Ok(heard) => heard,
@@ -93,13 +105,20 @@ impl Listener {
     /// Reads until a notification comes.
     async fn next(&mut self) -> Result<Wake, DbError> {
         loop {
-            match poll_fn(|context| self.connection.poll_message(context)).await {
+            let Self { connection, refusals, .. } = self;
+            let message = tokio::select! {
+                message = poll_fn(|context| connection.poll_message(context)) => message,
+                Ok(()) = refusals.changed() => {
+                    return Err(DbError::away("the server that was listened to takes no writes now"));
+                }
+            };
+            match message {
                 Some(Ok(AsyncMessage::Notification(heard))) => {
                     return Ok(if heard.channel() == self.fleet { Wake::Fleet } else { Wake::Work });
                 }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(classify(&error, Effect::Read)),
-                None => return Err(DbError::not_sent("the listening connection was closed")),
+                None => return Err(DbError::away("the listening connection was closed")),
             }
         }
     }
@@ -123,11 +142,11 @@ impl Listener {
         let both = async {
             tokio::select! {
                 answer = answer => answer.map_err(|error| classify(&error, Effect::Read)),
-                ended = drive => Err(DbError::not_sent(format!("the listening connection was lost: {ended}"))),
+                ended = drive => Err(DbError::away(format!("the listening connection was lost: {ended}"))),
             }
         };
         timeout(limits.statement, both)
             .await
-            .unwrap_or_else(|_| Err(DbError::not_sent("the listening connection does not answer")))
+            .unwrap_or_else(|_| Err(DbError::away("the listening connection does not answer")))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, PoolError, RecyclingMethod};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{timeout, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -61,6 +61,8 @@ pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 pub struct Pool {
     name: &'static str,
     inner: deadpool_postgres::Pool,
+    /// As many as the pool may have connections.
+    places: Arc<Semaphore>,
     connector: Connector,
     limits: Limits,
     texts: Texts,
@@ -86,6 +88,7 @@ impl Pool {
         texts: Texts,
         statements: Arc<StatementTallies>,
     ) -> Self {
+        let size = size.max(1);
         let manager = Manager::from_connect(
             connector.named().clone(),
             connector.clone(),
@@ -93,11 +96,12 @@ impl Pool {
             ManagerConfig { recycling_method: RecyclingMethod::Fast },
         );
         let inner = deadpool_postgres::Pool::builder(manager)
-            .max_size(size.max(1))
+            .max_size(size)
             .build()
             .expect("a pool without timeouts of its own needs no runtime");
         let measured = Arc::new(Measured { statements, ..Measured::default() });
-        Self { name, inner, connector, limits: limits.clone(), texts, measured }
+        let places = Arc::new(Semaphore::new(size));
+        Self { name, inner, places, connector, limits: limits.clone(), texts, measured }
     }
 
     /// Takes a connection.
@@ -110,13 +114,26 @@ impl Pool {
         let taken = self.take(tokio::time::Instant::now() + self.limits.acquire).await;
         drop(waiting);
         lock(&self.measured.waits).add(started.elapsed());
-        taken.map(|object| Session { object: Some(object), pool: self.clone(), unfinished: false })
+        let (object, place) = taken?;
+        Ok(Session { object: Some(object), pool: self.clone(), unfinished: false, _place: place })
+    }
+
+    /// A place first, in the order of coming, then what fills it: who waits for a place makes no connection and has no
+    /// business at the gate.
+    async fn take(&self, deadline: tokio::time::Instant) -> Result<(Object, OwnedSemaphorePermit), DbError> {
+        match timeout_at(deadline, Arc::clone(&self.places).acquire_owned()).await {
+            Ok(Ok(place)) => Ok((self.connection(deadline).await?, place)),
+            Ok(Err(_)) => Err(DbError::not_sent("the pool is closed")),
+            Err(_) => Err(self.all_in_use()),
+        }
     }
 
     /// An idle connection, or a new one as far as the gate allows; while the server has no connection left, one of
     /// this pool's own that comes back will do.
-    async fn take(&self, deadline: tokio::time::Instant) -> Result<Object, DbError> {
+    async fn connection(&self, deadline: tokio::time::Instant) -> Result<Object, DbError> {
         let gate = self.connector.gate();
+        let mut full = None;
+        self.forget_outdated();
         loop {
             let mut returned = std::pin::pin!(self.measured.returned.notified());
             returned.as_mut().enable();
@@ -128,17 +145,30 @@ impl Pool {
                     () = &mut returned => continue,
                 }
             };
+            let began = Instant::now();
             let error = match turn {
-                Ok(Ok(_trial)) => match timeout_at(deadline, self.inner.get()).await {
-                    Ok(Ok(object)) => return Ok(object),
-                    Ok(Err(PoolError::Backend(error))) => self.connector.explain(&error),
-                    Ok(Err(error)) => return Err(DbError::not_sent(describe(&error))),
-                    Err(_) => return Err(self.waited_in_vain()),
-                },
+                Ok(Ok(trial)) => {
+                    match timeout_at(deadline, self.inner.get()).await {
+                        Ok(Ok(object)) => return Ok(object),
+                        Ok(Err(PoolError::Backend(error))) => {
+                            let error = self.connector.explain(&error);
+                            gate.failed(error.clone(), trial.as_ref());
+                            error
+                        }
+                        Ok(Err(error)) => return Err(DbError::not_sent(describe(&error))),
+                        // Whose place became free just before the deadline has not waited for the server.
+                        Err(_) if began.elapsed() < self.limits.acquire / 2 => return Err(self.all_in_use()),
+                        Err(_) => {
+                            self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
+                            gate.failed(self.silent(), trial.as_ref());
+                            return Err(self.silent());
+                        }
+                    }
+                }
                 Ok(Err(error)) => error,
                 Err(_) => {
                     self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
-                    return Err(gate.latest().unwrap_or_else(|| self.silent()));
+                    return Err(gate.latest().or(full).unwrap_or_else(|| self.silent()));
                 }
             };
             let status = self.inner.status();
@@ -153,24 +183,18 @@ impl Pool {
                     "{error}: going on with {size} of {max} connections"
                 );
             }
-            if timeout_at(deadline, returned).await.is_err() {
-                return Err(error);
-            }
+            full = Some(error);
         }
     }
 
-    /// No connection became free, and none was made.
-    fn waited_in_vain(&self) -> DbError {
+    /// No place in the pool became free.
+    fn all_in_use(&self) -> DbError {
         self.measured.timed_out.fetch_add(1, Ordering::Relaxed);
-        let status = self.inner.status();
-        if status.size < status.max_size {
-            let error = self.silent();
-            self.connector.gate().failed(error.clone());
-            return error;
-        }
         let trouble = Trouble::new(format!(
             "no free connection in the {} pool within {:?}: all {} are in use",
-            self.name, self.limits.acquire, status.max_size
+            self.name,
+            self.limits.acquire,
+            self.inner.status().max_size
         ));
         DbError::Unavailable(trouble.hint("raise --pool-size, or see on screen 3 what holds them"))
     }
@@ -207,12 +231,14 @@ impl Pool {
         }
     }
 
-    /// Throws every idle connection away: after a failover they may lead to a server that refuses writes.
-    fn forget_connections(&self) {
-        self.inner.retain(|_, _| false);
+    /// Throws the idle connections away that may lead to a server which was found to refuse writes: what can be read
+    /// there is out of date too.
+    fn forget_outdated(&self) {
+        self.inner.retain(|_, metrics| !self.connector.is_outdated(metrics.created));
     }
 
     pub(crate) fn close(&self) {
+        self.places.close();
         self.inner.close();
     }
 }
@@ -241,6 +267,8 @@ pub struct Session {
     pool: Pool,
     /// Something was, or may have been, sent whose answer has not been read to its end.
     unfinished: bool,
+    /// Free again after the connection went back or was thrown away.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Session {
@@ -276,7 +304,7 @@ impl Session {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, DbError> {
         if self.wrapper().is_closed() {
-            return Err(DbError::not_sent("the connection was lost before the statement was sent"));
+            return Err(DbError::away("the connection was lost before the statement was sent"));
         }
         let started = Instant::now();
         let within = self.pool.limits.statement + GRACE;
@@ -297,8 +325,11 @@ impl Session {
             Err(_) => {
                 self.cancel_at_server().await;
                 Err(lost(
-                    Trouble::new(format!("no answer to `{}` within {within:?}", statement.name))
-                        .hint("the statement was canceled and its connection thrown away"),
+                    Trouble {
+                        retry: Retry::Later,
+                        ..Trouble::new(format!("no answer to `{}` within {within:?}", statement.name))
+                    }
+                    .hint("the statement was canceled and its connection thrown away"),
                     statement.effect,
                 ))
             }
@@ -310,15 +341,22 @@ impl Session {
 
     /// Whether the server refuses writes although this program expects to write there. A demoted primary keeps its
     /// sessions and answers pings, so neither the pool nor this session notices by itself (gpustack#6105): every
-    /// idle connection is thrown away here, and this one by the caller.
+    /// connection that was made before is used no more, by this pool, the other and the listener, and this one is
+    /// thrown away by the caller.
     fn leads_to_a_standby(&self, error: &tokio_postgres::Error) -> bool {
         let refuses = error.code() == Some(&tokio_postgres::error::SqlState::READ_ONLY_SQL_TRANSACTION);
         let noticed = refuses && self.pool.connector.expects_writable();
         if noticed {
-            self.pool.forget_connections();
-            self.pool.connector.mark_not_writable();
+            self.pool.connector.mark_not_writable(self.made());
+            self.pool.forget_outdated();
         }
         noticed
+    }
+
+    /// When its connection was made.
+    fn made(&self) -> Instant {
+        let object = self.object.as_ref().expect("present until dropped");
+        Object::metrics(object).created
     }
 
     async fn cancel_at_server(&mut self) {
@@ -333,6 +371,8 @@ impl Drop for Session {
         let Some(object) = self.object.take() else { return };
         if self.unfinished {
             self.throw_away(object);
+        } else if self.pool.connector.is_outdated(Object::metrics(&object).created) {
+            drop(Object::take(object));
         } else {
             drop(object);
         }
@@ -356,6 +396,6 @@ impl Session {
 }
 
 /// A lock that outlives a panic of whoever held it: what it guards are figures.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

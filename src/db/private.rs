@@ -26,7 +26,7 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 pub use account::{RunAs, command, run_as};
 pub use care::{Destroyed, Status, Stopped, Usage, destroy, status, stop};
@@ -35,7 +35,7 @@ pub use keeper::Kept;
 pub use programs::{Programs, Search, find_programs};
 
 use keeper::{Charge, Keeper};
-use lock::{PAUSE, Share};
+use lock::{CallOff, PAUSE, Share, Until};
 use place::Cluster;
 use postmaster::{PidFile, Process, identify};
 use serve::Waited;
@@ -124,7 +124,7 @@ impl PrivateServer {
             account::check_reach(there, &any.postgres, &run_as)?;
         }
         let folder = place::make_folder(&folder, &run_as)?;
-        let _lock = lock::start_lock(&folder, "starting it", options.patience)?;
+        let _lock = lock::start_lock(&folder, "starting it", &Until::after(options.patience))?;
         let Some(place::Choice { cluster, programs, stranded }) = place::choose(&folder, &programs)? else {
             return Err(PrivateError::NoPrograms { looked_in: Vec::new(), install: "postgresql".into() });
         };
@@ -137,7 +137,8 @@ impl PrivateServer {
             initialise::create(&cluster, programs, &run_as)?;
         }
         check_owner(&cluster, &run_as)?;
-        let (origin, file, version) = get_running(&cluster, programs, &run_as, options, None)?;
+        let (origin, file, version) =
+            get_running(&cluster, programs, &run_as, options, None, &CallOff::default())?;
         place::check_socket_dir(&file.socket_dir, &run_as)?;
         let share = Some(Share::take(&cluster.users_lock())?);
         Ok(Self {
@@ -254,7 +255,7 @@ impl PrivateServer {
         self.keeper = None;
         // The share is kept until the lock is there: who looks meanwhile still sees a user, and this process looks
         // once more after it. So of several that leave at once, exactly the last one stops the server.
-        let _lock = lock::start_lock(&self.folder, "leaving it", self.options.patience)?;
+        let _lock = lock::start_lock(&self.folder, "leaving it", &Until::after(self.options.patience))?;
         drop(share);
         let Some(_alone) = lock::nobody_uses(&self.cluster.users_lock())? else {
             return Ok(Left::StillUsedByOthers);
@@ -271,16 +272,17 @@ impl Drop for PrivateServer {
     }
 }
 
-/// Adopts the cluster's server or starts it, with its socket in `socket_dir` if that is given. To be called under
-/// `start.lock`.
+/// Adopts the cluster's server or starts it, with its socket in `socket_dir` if that is given. Waits for
+/// `options.patience` at most, or until it is called off. To be called under `start.lock`.
 fn get_running(
     cluster: &Cluster,
     programs: &Programs,
     run_as: &RunAs,
     options: &Options,
     socket_dir: Option<&Path>,
+    off: &CallOff,
 ) -> Result<(Origin, PidFile, Option<String>), PrivateError> {
-    let deadline = Instant::now() + options.patience;
+    let until = Until::unless(options.patience, off);
     let data = cluster.data();
     let since = SystemTime::now();
     // Each turn either ends or leaves less of an earlier server.
@@ -288,12 +290,12 @@ fn get_running(
         let (origin, waited) = match PidFile::read(cluster)? {
             Some(file) if identify(file.pid, &data) == Process::Server => {
                 let gone = || identify(file.pid, &data) != Process::Server;
-                (Origin::Adopted, serve::await_ready(cluster, file.pid, gone, deadline)?)
+                (Origin::Adopted, serve::await_ready(cluster, file.pid, gone, &until)?)
             }
             other => {
                 let Some(server_lock) = lock::server_lock(&cluster.server_lock())? else {
                     // It has yet to write its file, or is ending without one, or is out of sight.
-                    if Instant::now() >= deadline {
+                    if until.has_come() {
                         return Err(PrivateError::HeldElsewhere { folder: cluster.root.clone() });
                     }
                     thread::sleep(PAUSE);
@@ -309,7 +311,7 @@ fn get_running(
                 let mut child = serve::spawn(cluster, programs, &socket_dir, run_as, server_lock)?;
                 let pid = child.id();
                 let gone = || !matches!(child.try_wait(), Ok(None));
-                let waited = serve::await_ready(cluster, pid, gone, deadline);
+                let waited = serve::await_ready(cluster, pid, gone, &until);
                 serve::reap(child);
                 (Origin::Started, waited?)
             }
@@ -321,7 +323,7 @@ fn get_running(
                 let output = serve::last_words(cluster, since);
                 // Backends of a server that was killed have not all ended yet; they do, one by one.
                 let left_over = output.contains("is still in use");
-                if !left_over || Instant::now() >= deadline {
+                if !left_over || until.has_come() {
                     return Err(PrivateError::StartFailed { output, log: cluster.startup_log() });
                 }
             }
@@ -329,7 +331,7 @@ fn get_running(
                 let Some(_alone) = lock::nobody_uses(&cluster.users_lock())? else {
                     return Err(PrivateError::SocketLost { pid: file.pid, socket: file.socket() });
                 };
-                serve::shut_down(cluster, file.pid, Instant::now() + STOP_PATIENCE)?;
+                serve::shut_down(cluster, file.pid, &Until::unless(STOP_PATIENCE, off))?;
             }
         }
     }

@@ -12,12 +12,16 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use super::error::{DbError, Trouble};
+use crate::domain::Backoff;
 
 /// The most times that a whole decision is decided again after the server rolled it back.
 pub(crate) const RETRIES: u32 = 3;
 
 /// For how long an unknown outcome is pursued.
 pub(crate) const RESOLVE_WITHIN: Duration = Duration::from_secs(30);
+
+/// The waits between two attempts.
+const AGAIN: Backoff = Backoff { base: Duration::from_millis(10), cap: Duration::from_secs(2) };
 
 /// Called once when an answer was lost and its outcome is being established.
 pub type OnUnknown<'a> = &'a (dyn Fn(&Trouble) + Sync);
@@ -38,7 +42,8 @@ pub(crate) struct Resolved<T> {
 /// was answered: while there is none the outcome stays unknown.
 ///
 /// # Errors
-/// `Unknown` if the outcome is still not known after [`RESOLVE_WITHIN`]; what else `attempt` says.
+/// `Unknown` if the outcome is still not known after [`RESOLVE_WITHIN`]; what else `attempt` says; `BadRow` at once, also
+/// from `trace`, since asking again would not make the row readable.
 pub(crate) async fn resolve<T, A, R>(
     on_unknown: OnUnknown<'_>,
     mut attempt: impl FnMut() -> A,
@@ -50,7 +55,7 @@ where
 {
     let mut unknown: Option<(DbError, Instant)> = None;
     let mut retries = 0;
-    let mut pause = Duration::from_millis(20);
+    let mut failures = 0;
     loop {
         let again = unknown.is_some();
         match attempt().await {
@@ -68,6 +73,8 @@ where
                 }
                 unknown = Some((DbError::Unknown(trouble), since));
             }
+            // It was answered, and what it did is told in the error: only the row cannot be read.
+            Err(error @ DbError::BadRow { .. }) => return Err(error.after(retries)),
             Err(error) => match unknown {
                 None => return Err(error.after(retries)),
                 Some((unknown, since)) if since.elapsed() > RESOLVE_WITHIN => {
@@ -76,15 +83,42 @@ where
                 Some(_) => {}
             },
         }
-        if again && let Ok(Some(answer)) = trace().await {
-            return Ok(Resolved { answer, from_unknown: true, retries });
+        if again {
+            match trace().await {
+                Ok(Some(answer)) => return Ok(Resolved { answer, from_unknown: true, retries }),
+                Err(error @ DbError::BadRow { .. }) => return Err(error.after(retries)),
+                Ok(None) | Err(_) => {}
+            }
         }
-        tokio::time::sleep(jittered(pause)).await;
-        pause = (pause * 2).min(Duration::from_secs(2));
+        failures += 1;
+        tokio::time::sleep(AGAIN.after(failures)).await;
     }
 }
 
-/// Between half of `pause` and one and a half of it, so that many processes do not try in step.
-pub(crate) fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(0.5 + fastrand::f64())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bad_row() -> DbError {
+        DbError::BadRow { what: "applied, but task 1".to_owned(), problem: "column words".to_owned() }
+    }
+
+    fn unknown() -> DbError {
+        DbError::Unknown(Trouble::new("no answer"))
+    }
+
+    /// What `resolve` says to these answers; it may not ask for more of them.
+    async fn said(attempts: Vec<DbError>, traces: Vec<DbError>) -> DbError {
+        let (mut attempts, mut traces) = (attempts.into_iter(), traces.into_iter());
+        let attempt = || std::future::ready(Err::<(), _>(attempts.next().expect("it was answered")));
+        let trace = || std::future::ready(Err::<Option<()>, _>(traces.next().expect("it was answered")));
+        resolve(&|_| (), attempt, trace).await.expect_err("no answer that can be read")
+    }
+
+    #[tokio::test]
+    async fn a_repeat_that_was_answered_with_a_row_that_cannot_be_read_is_an_answer() {
+        assert_eq!(said(vec![unknown(), bad_row()], Vec::new()).await, bad_row());
+        assert_eq!(said(vec![unknown(), unknown()], vec![bad_row()]).await, bad_row());
+        assert_eq!(said(vec![bad_row()], Vec::new()).await, bad_row());
+    }
 }

@@ -4,6 +4,7 @@
 //! other floor may use it and it uses none of them.
 
 pub mod audit;
+pub mod backoff;
 pub mod counts;
 pub mod decision;
 pub mod event;
@@ -17,6 +18,7 @@ pub mod status;
 pub mod task;
 pub mod text;
 
+pub use backoff::Backoff;
 pub use counts::TextCounts;
 pub use decision::{Approval, Decision, DecisionKind, Seen};
 pub use event::{Event, LastChange};

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::backoff::{Backoff, jittered};
 use super::event::{Part, WorkerEvent};
 use super::rates::Count;
 use super::shared::{Core, Life, Phase, Standing};
 use crate::db::{ClaimRequest, Claimed, DbError};
 use crate::domain::InstanceId;
+use crate::domain::backoff::{Backoff, jittered};
 
 /// How long a claimed task may wait behind busy slots before it is given back for others to take.
 const WAITS_AT_MOST: Duration = Duration::from_secs(1);

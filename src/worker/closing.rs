@@ -15,12 +15,12 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::analyser::Cancel;
-use super::backoff::Backoff;
 use super::event::{Part, Shutdown, WorkerEvent};
 use super::ledger::Claim;
 use super::shared::{Core, Life, Phase, Standing};
 use super::watchers::publish;
 use crate::db::{DbError, Preview, SignedOff};
+use crate::domain::Backoff;
 use crate::domain::outcome::Verdict;
 use crate::domain::{
     Approval, Decision, DecisionKind, InstanceId, OperationId, Seen, Status, StopMode, TaskId,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::analyser::Analyser;
-use super::backoff::Backoff;
 use super::command::Command;
 use super::text_stats::{Deaf, Delayed, TextStats};
+use crate::domain::Backoff;
 use crate::domain::{Name, Refusal};
 
 /// Everything that flags and configuration decide about a worker.

@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use super::backoff::Backoff;
 use super::event::{Part, WorkerEvent};
 use super::ledger::Claim;
 use super::rates::Count;
 use super::shared::{Core, Phase};
 use crate::db::{DbError, Finish, FinishEnd};
+use crate::domain::Backoff;
 use crate::domain::outcome::Finished;
 use crate::domain::{InstanceId, Status, TaskId};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::backoff::Backoff;
 use crate::db::{Db, DbError, Wake};
+use crate::domain::Backoff;
 
 /// How long one wait for a wake-up takes; the connection is pinged when it is over.
 const LISTEN_FOR: Duration = Duration::from_secs(30);

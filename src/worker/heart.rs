@@ -8,10 +8,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::backoff::{Backoff, jittered};
 use super::event::{Part, WorkerEvent};
 use super::shared::{Core, Life, Phase, Standing};
 use crate::db::{DbError, NewInstance, Renewal};
+use crate::domain::backoff::{Backoff, jittered};
 
 /// How often a beat comes, whatever the lease.
 const BEAT: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));

@@ -10,7 +10,6 @@
 //! `ledger`, a plain value that says of every claim where it stands.
 
 mod analyser;
-mod backoff;
 mod claimer;
 mod closing;
 mod command;
@@ -31,7 +30,6 @@ mod trouble;
 mod watchers;
 
 pub use analyser::{Analyser, Analysis, Cancel, Doing, Job};
-pub use backoff::Backoff;
 pub use closing::{Ended, LastClaim, SignOff};
 pub use command::Command;
 pub use config::{AnalyserKind, Cancels, Config};

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::JoinSet;
 
-use super::backoff::Backoff;
 use super::event::{Part, WorkerEvent};
 use super::shared::Core;
 use super::slots::message;
+use crate::domain::Backoff;
 
 /// The wait before a part that panicked begins again.
 const AGAIN: Backoff = Backoff { base: Duration::from_millis(50), cap: Duration::from_secs(5) };

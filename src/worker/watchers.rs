@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::backoff::{Backoff, jittered};
 use super::event::{Part, WorkerEvent};
 use super::hearing::{self, Sound};
 use super::shared::{Core, Standing};
 use crate::domain::Status;
+use crate::domain::backoff::{Backoff, jittered};
 use crate::domain::observed::LocalWorkers;
 
 /// How often cancel requests are looked for while something runs.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use taskdeck::db::{Db, Limits, Preview};
+use taskdeck::db::{Access, Db, Limits, Options, Preview, Retry, Schema};
 use taskdeck::domain::NewTask;
 use taskdeck::domain::input::SubmissionKey;
 use tokio::net::TcpListener;
 
 use crate::scene::{quiet, row, submit, unavailable};
-use crate::support::{Server, database, open, shared_server, until};
+use crate::support::{Server, conn_info, database, free_port, open, shared_server, until};
 
 fn both(first: u16, second: u16, database: &str) -> String {
     format!("postgresql://tester@127.0.0.1:{first},127.0.0.1:{second}/{database}")
@@ -43,6 +43,47 @@ async fn a_silent_host_leaves_time_for_the_others() {
         let waits: Vec<_> = db.pool_figures().iter().map(|pool| (pool.name, pool.wait_p99)).collect();
         assert!(waits[1].1 < waits[0].1, "{waits:?}");
     }
+}
+
+/// What a silent host costs is paid once also where only a standby answers beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_host_beside_a_standby_costs_its_time_once() {
+    let mut primary = Server::start();
+    primary.psql("postgres", "CREATE DATABASE work").expect("create");
+    let standby = primary.start_standby();
+    open(&primary.url("work"), Limits::default()).await.migrate().await.expect("migrate");
+    until("the standby has the schema", || async {
+        let found = standby.psql("work", "SELECT count(*) FROM taskdeck.tasks");
+        (found.as_deref() == Ok("0")).then_some(())
+    })
+    .await;
+    primary.stop();
+    let limits = Limits { acquire: Duration::from_secs(4), ..Limits::default() };
+    let db = open(&both(silent().await, standby.port(), "work"), limits).await;
+    let instance = taskdeck::domain::InstanceId(uuid::Uuid::now_v7());
+    assert_eq!(db.claimed(instance).await.expect("the workers' pool"), []);
+    let waits: Vec<_> = db.pool_figures().iter().map(|pool| (pool.name, pool.wait_p99)).collect();
+    assert!(waits[1].1 < waits[0].1 / 2, "{waits:?}");
+}
+
+/// Of several hosts one answers and takes no writes while the others are away: that is what is told, and that it may
+/// pass.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_none_takes_writes_says_more_than_that_one_is_away() {
+    let mut standby = Server::start();
+    standby.stop();
+    standby.start_again_demoted();
+    let url = both(standby.port(), free_port(), "postgres") + "?target_session_attrs=read-write";
+    let options = Options {
+        schema: Schema::new("taskdeck").expect("a name"),
+        limits: Limits::default(),
+        access: Access::ReadWrite,
+        application: "test".to_owned(),
+    };
+    let trouble = unavailable(Db::open(conn_info(&url), options).await.map(drop));
+    assert!(trouble.message.contains("does not allow writes"), "{trouble}");
+    assert!(trouble.hint.as_ref().is_some_and(|hint| hint.contains("takes writes now")), "{trouble:?}");
+    assert_eq!(trouble.retry, Retry::Later);
 }
 
 /// Without a word about it in the address, a host that takes writes is preferred; while there is none a standby will

@@ -13,7 +13,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::scene::{
     LONG, beat, claim, decided, finish, history, new_instance, number, outside, request, row, running,
-    submit, submit_as, success, text, until_so_many_wait, worker, worker_with,
+    submit, submit_as, success, text, until_so_many_wait, until_waiting, worker, worker_with,
 };
 use crate::support::{PATIENCE, database, database_with};
 
@@ -347,4 +347,48 @@ async fn registering_twice_is_once_and_old_instances_are_forgotten() {
         [new.id.0, owner.0, recent.0].into(),
         "not {old}, which ended long ago and owns nothing"
     );
+}
+
+/// In ascending id, as a request to stop does: who meets the first row locked holds none of the others meanwhile, so
+/// the two cannot wait in a circle.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn instances_are_locked_in_ascending_order() {
+    let limits =
+        Limits { lock: Duration::from_mins(1), statement: Duration::from_mins(1), ..Limits::default() };
+    let lease = "lease_until = now() - interval '1 s'";
+    for lost in ["state = 'working'", "state = 'lost'"] {
+        let test = database_with(limits.clone()).await;
+        let client = outside(&test.url).await;
+        // The one with the lowest id comes last in the table.
+        let mut new: Vec<_> = (0..8).map(|_| new_instance(&["default"], LONG)).collect();
+        new.sort_by_key(|instance| std::cmp::Reverse(instance.id));
+        for instance in &new {
+            test.db.register(instance).await.expect("register");
+            running(&test.db, instance.id, "x").await;
+        }
+        client
+            .batch_execute(&format!("UPDATE taskdeck.instances SET {lost}, {lease} WHERE state = 'working'"))
+            .await
+            .expect("leases that have passed");
+        let mut holder = outside(&test.url).await;
+        let held = holder.transaction().await.expect("begin");
+        let first = new.last().expect("some").id;
+        held.batch_execute(&format!("SELECT FROM taskdeck.instances WHERE id = '{first}' FOR UPDATE"))
+            .await
+            .expect("lock");
+        let recovering = tokio::spawn({
+            let db = test.db.clone();
+            async move { db.recover("r").await }
+        });
+        until_waiting(&client).await;
+        let ids: Vec<String> = new.iter().map(|instance| format!("'{}'", instance.id)).collect();
+        let free = format!(
+            "SELECT count(*) FROM (SELECT FROM taskdeck.instances WHERE id IN ({}) FOR UPDATE SKIP LOCKED) i",
+            ids.join(", ")
+        );
+        assert_eq!(number(&client, &free).await, 7, "{lost}");
+        held.rollback().await.expect("rollback");
+        let recovered = recovering.await.expect("no panic").expect("recover");
+        assert_eq!(recovered.len(), 8, "{lost}");
+    }
 }

@@ -15,6 +15,7 @@ mod drops;
 mod finishes;
 mod fleet;
 mod four_eyes;
+mod gate;
 mod hosts;
 mod leases;
 mod lists;

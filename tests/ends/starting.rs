@@ -149,9 +149,12 @@ fn a_worker_waits_for_a_database_that_is_not_there_yet_and_says_so_once() {
 
 #[test]
 fn a_worker_waits_while_the_server_starts_or_has_no_room() {
-    for (code, message) in
-        [("57P03", "the database system is starting up"), ("53300", "sorry, too many clients")]
-    {
+    for (code, message) in [
+        ("57P03", "the database system is starting up"),
+        ("53300", "sorry, too many clients"),
+        // A pooler's word for a server that is away.
+        ("08P01", "server login has been failing, try again later"),
+    ] {
         let url = empty_database();
         let name = url.rsplit('/').next().expect("a name");
         let reluctant = Reluctant::start(code, message, 4, shared_server().port());
@@ -161,6 +164,28 @@ fn a_worker_waits_while_the_server_starts_or_has_no_room() {
         assert!(log.contains(message) && reluctant.asked() > 4, "{log}");
         terminated(worker);
     }
+}
+
+/// The connection is taken and the first statement is not answered: that may pass too.
+#[test]
+fn a_worker_waits_while_nothing_is_answered() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime for the proxy");
+    let url = empty_database();
+    let server = shared_server().port();
+    let proxy = runtime.block_on(Proxy::start(server));
+    let through = url.replace(&format!(":{server}/"), &format!(":{}/", proxy.port())) + "?sslmode=disable";
+    for cut in [Cut::Stall, Cut::Before] {
+        proxy.cut(cut, "statement_timeout");
+    }
+    let worker = begin(&through, &["--workers", "1", "--statement-timeout", "300ms"]);
+    let log = worker.wait_log("registered", 1);
+    assert!(log.contains(WAITS), "{log}");
+    assert_eq!(proxy.cuts(), 2);
+    terminated(worker);
 }
 
 #[test]

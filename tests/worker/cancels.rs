@@ -63,7 +63,7 @@ async fn a_retry_that_is_canceled_does_not_run_again() {
     let test = database().await;
     let script = Script::new();
     let slow = Config {
-        retry: taskdeck::worker::Backoff {
+        retry: taskdeck::domain::Backoff {
             base: std::time::Duration::from_mins(1),
             cap: std::time::Duration::from_mins(1),
         },

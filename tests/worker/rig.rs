@@ -8,13 +8,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use taskdeck::db::sql::{CLAIM_NEXT, HEARTBEAT, Statement};
 use taskdeck::db::{Db, Preview};
+use taskdeck::domain::Backoff;
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::outcome::{Decided, TaskHistory};
 use taskdeck::domain::{
     Approval, Decision, DecisionKind, NewTask, OperationId, Seen, Status, Task, TaskId, TextCounts,
 };
 use taskdeck::worker::{
-    Analyser, Analysis, Backoff, Cancel, Config, Doing, Events, Job, Worker, WorkerEvent, WorkerHandle,
+    Analyser, Analysis, Cancel, Config, Doing, Events, Job, Worker, WorkerEvent, WorkerHandle,
 };
 use tokio::sync::{mpsc, watch};
 

@@ -107,7 +107,7 @@ async fn a_failure_keeps_nothing_and_the_attempts_are_spent_one_by_one() {
 async fn a_retry_waits_by_the_databases_clock() {
     let test = database().await;
     let slow = Config {
-        retry: taskdeck::worker::Backoff {
+        retry: taskdeck::domain::Backoff {
             base: std::time::Duration::from_mins(10),
             cap: std::time::Duration::from_hours(1),
         },

@@ -12,7 +12,7 @@ use crate::support::{Server, open, until};
 /// How many processes there are; each has pools of its own.
 const PROCESSES: usize = 50;
 
-/// The least time between two attempts of one process after the first few: half of the gate's longest wait.
+/// The least time between two attempts of one process after the first few: three fifths of the gate's longest wait, and less.
 const LEAST: Duration = Duration::from_millis(500);
 
 /// For how long attempts are counted.

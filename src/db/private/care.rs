@@ -4,14 +4,13 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::thread;
-use std::time::Instant;
 
 use jiff::Timestamp;
 
 use super::account::run_as;
 use super::error::{PrivateError, io_error};
 use super::initialise;
-use super::lock::{self, Held, PAUSE};
+use super::lock::{self, Held, PAUSE, Until};
 use super::place::{self, Cluster};
 use super::postmaster::{PidFile, Process, identify};
 use super::programs::find_programs;
@@ -152,7 +151,7 @@ fn find(options: &Options, purpose: &str) -> Result<Option<(Cluster, Held)>, Pri
         return Ok(None);
     }
     let folder = fs::canonicalize(&folder).map_err(io_error("resolve", &folder))?;
-    let lock = lock::start_lock(&folder, purpose, options.patience)?;
+    let lock = lock::start_lock(&folder, purpose, &Until::after(options.patience))?;
     let programs = find_programs(&options.search, &run_as).unwrap_or_default();
     let chosen = place::choose(&folder, &programs)?.map(|choice| choice.cluster);
     let clusters = place::clusters(&folder)?;
@@ -176,10 +175,10 @@ fn running(cluster: &Cluster) -> Result<Option<PidFile>, PrivateError> {
 
 /// Stops the cluster's server if it runs. To be called under `start.lock` and with `users.lock` held exclusively.
 pub(super) fn stop_unused(cluster: &Cluster) -> Result<Stopped, PrivateError> {
-    let deadline = Instant::now() + STOP_PATIENCE;
+    let until = Until::after(STOP_PATIENCE);
     loop {
         if let Some(file) = running(cluster)? {
-            serve::shut_down(cluster, file.pid, deadline)?;
+            serve::shut_down(cluster, file.pid, &until)?;
             // Its folder is only tidied away if it is empty, so a wrong name in the file does no harm.
             let _ = fs::remove_dir(&file.socket_dir);
             return Ok(Stopped::Stopped);
@@ -188,7 +187,7 @@ pub(super) fn stop_unused(cluster: &Cluster) -> Result<Stopped, PrivateError> {
             return Ok(Stopped::NotRunning);
         }
         // A server that has just been started, by a Taskdeck that was killed then, has yet to write its file.
-        if Instant::now() >= deadline {
+        if until.has_come() {
             return Err(PrivateError::HeldElsewhere { folder: cluster.root.clone() });
         }
         thread::sleep(PAUSE);

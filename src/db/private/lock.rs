@@ -13,6 +13,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,44 @@ use super::error::{PrivateError, io_error};
 
 /// How long to pause between two looks at something that another process changes.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
+
+/// Says to whoever waits in another thread that it is over.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CallOff(Arc<AtomicBool>);
+
+impl CallOff {
+    pub(super) fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_said(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Until when something is waited for.
+#[derive(Debug)]
+pub(super) struct Until {
+    at: Instant,
+    off: CallOff,
+}
+
+impl Until {
+    /// For as long as `patience`.
+    pub(super) fn after(patience: Duration) -> Self {
+        Self::unless(patience, &CallOff::default())
+    }
+
+    /// For as long as `patience`, unless it is called off.
+    pub(super) fn unless(patience: Duration, off: &CallOff) -> Self {
+        Self { at: Instant::now() + patience, off: off.clone() }
+    }
+
+    /// Whether it is over.
+    pub(super) fn has_come(&self) -> bool {
+        self.off.is_said() || Instant::now() >= self.at
+    }
+}
 
 /// An exclusive lock, unlocked when dropped.
 #[derive(Debug)]
@@ -61,12 +101,12 @@ fn answer(result: Result<(), TryLockError>, path: &Path) -> Result<bool, Private
 }
 
 /// Takes `start.lock` in the data folder, and writes into it who has it and what for.
-pub(super) fn start_lock(folder: &Path, purpose: &str, patience: Duration) -> Result<Held, PrivateError> {
+pub(super) fn start_lock(folder: &Path, purpose: &str, until: &Until) -> Result<Held, PrivateError> {
     let path = folder.join("start.lock");
     let mut file = open(&path)?;
     let began = Instant::now();
     while !try_exclusive(&file, &path)? {
-        if began.elapsed() >= patience {
+        if until.has_come() {
             let mut holder = String::new();
             let read = file.read_to_string(&mut holder);
             let holder = holder.trim();

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::account::{RunAs, command};
 use super::error::{PrivateError, io_error, last_lines};
-use super::lock::{self, PAUSE};
+use super::lock::{self, PAUSE, Until};
 use super::place::Cluster;
 use super::postmaster::{PidFile, Process, identify};
 use super::programs::Programs;
@@ -126,12 +126,12 @@ fn make_log_dir(cluster: &Cluster, run_as: &RunAs) -> Result<std::path::PathBuf,
 /// A child is asked after as a child: just after its start it does not look like a server yet.
 ///
 /// # Errors
-/// [`PrivateError::NotReady`] at `deadline`, with what the server said last, or at once when it refuses for good.
+/// [`PrivateError::NotReady`] when `until` has come, with what the server said last, or at once when it refuses for good.
 pub(super) fn await_ready(
     cluster: &Cluster,
     pid: u32,
     mut gone: impl FnMut() -> bool,
-    deadline: Instant,
+    until: &Until,
 ) -> Result<Waited, PrivateError> {
     let began = Instant::now();
     let mut socket_missing_since = None;
@@ -159,7 +159,7 @@ pub(super) fn await_ready(
                 Answer::NoSocket => {}
             }
         }
-        if Instant::now() >= deadline {
+        if until.has_come() {
             return Err(PrivateError::NotReady { pid, waited: began.elapsed(), output: said });
         }
         thread::sleep(PAUSE);
@@ -169,8 +169,8 @@ pub(super) fn await_ready(
 /// Asks the cluster's server to end its sessions and stop, and waits until it is gone.
 ///
 /// # Errors
-/// [`PrivateError::StopTimedOut`] at `deadline`. It is not killed then: it is still writing what was acknowledged.
-pub(super) fn shut_down(cluster: &Cluster, pid: u32, deadline: Instant) -> Result<(), PrivateError> {
+/// [`PrivateError::StopTimedOut`] when `until` has come. It is not killed then: it is still writing what was acknowledged.
+pub(super) fn shut_down(cluster: &Cluster, pid: u32, until: &Until) -> Result<(), PrivateError> {
     let began = Instant::now();
     let data = cluster.data();
     if identify(pid, &data) == Process::Server {
@@ -182,7 +182,7 @@ pub(super) fn shut_down(cluster: &Cluster, pid: u32, deadline: Instant) -> Resul
         }
     }
     while identify(pid, &data) == Process::Server || lock::server_lock(&cluster.server_lock())?.is_none() {
-        if Instant::now() >= deadline {
+        if until.has_come() {
             return Err(PrivateError::StopTimedOut { pid, waited: began.elapsed() });
         }
         thread::sleep(PAUSE);

@@ -7,6 +7,8 @@
 -- `dead` joins by the statement's snapshot. Where a row was taken back and claimed again before it is locked, the
 -- locked row has another owner than the one it was joined with, and the outer join makes that an unknown one, as if
 -- it were dead. `t` is the row as it was first read: that owner or claim number differ from it keeps this off it.
+-- `owners` locks the instances' rows in ascending id, as `stop.sql` does: in any other order the two could wait in a
+-- circle.
 -- Index: tasks_running.
 WITH dead AS MATERIALIZED (
     SELECT t.id, t.claimed_by, t.claim_no, t.attempt, t.max_attempts, t.cancel_requested,
@@ -39,11 +41,17 @@ WITH dead AS MATERIALIZED (
       AND t.claimed_by = dead.claimed_by
       AND t.claim_no = dead.claim_no
     RETURNING t.id, t.status, t.version, t.claim_no, e.reason, dead.claimed_by
+), owners AS MATERIALIZED (
+    SELECT i.id FROM {schema}.instances i
+    WHERE i.id IN (SELECT claimed_by FROM upd)
+    ORDER BY i.id
+    FOR NO KEY UPDATE
 ), counted AS (
     UPDATE {schema}.instances i
     SET recovered = i.recovered + n.rows
-    FROM (SELECT claimed_by, count(*) AS rows FROM upd GROUP BY claimed_by) n
-    WHERE i.id = n.claimed_by
+    FROM owners
+    JOIN (SELECT claimed_by, count(*) AS rows FROM upd GROUP BY claimed_by) n ON n.claimed_by = owners.id
+    WHERE i.id = owners.id
 ), recorded AS (
     INSERT INTO {schema}.events
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
