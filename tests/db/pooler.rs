@@ -114,7 +114,7 @@ async fn nobody_is_told_that_a_session_is_read_only_when_the_server_was_not() {
 /// What was learned about the pooler lasts through a restart of the server behind it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_behind_a_pooler_is_restarted() {
-    let mut server = Server::start_keeping_commits();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     for options in [Options::Refused, Options::Swallowed] {
         let db = open(&pooler(&server.url("work"), server.port(), options).await, Limits::default()).await;

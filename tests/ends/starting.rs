@@ -131,7 +131,7 @@ fn sigterm_ends_it_while_the_database_is_silent_or_absent() {
 
 #[test]
 fn a_worker_waits_for_a_database_that_is_not_there_yet_and_says_so_once() {
-    let mut server = Server::start();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     server.stop();
     let url = server.url("work");

@@ -147,7 +147,7 @@ struct Draining {
 
 impl Draining {
     fn start(lease: &str) -> Self {
-        let server = Server::start();
+        let server = Server::start_restartable();
         server.psql("postgres", "CREATE DATABASE work").expect("create");
         let desk = Desk::open(&server.url("work"));
         let folder = tempfile::tempdir().expect("a folder");
@@ -203,7 +203,7 @@ fn a_database_that_does_not_come_back_in_a_drain_leaves_what_is_told() {
 
 #[test]
 fn sigterm_with_the_database_down_ends_and_says_that_nobody_confirmed_it() {
-    let mut server = Server::start();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     let desk = Desk::open(&server.url("work"));
     let worker = Headless::start(&desk.url(), &["--workers", "1"], &[]);

@@ -6,7 +6,7 @@ use crate::worker::Headless;
 
 #[test]
 fn a_stopped_database_is_said_rows_stay_decisions_are_refused_and_all_is_well_again_by_itself() {
-    let mut server = Server::start_keeping_commits();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 1 --queue other --poll 200ms");
@@ -45,7 +45,7 @@ fn a_stopped_database_is_said_rows_stay_decisions_are_refused_and_all_is_well_ag
 
 #[test]
 fn a_console_without_its_database_can_still_be_left() {
-    let mut server = Server::start_keeping_commits();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 1");
@@ -65,7 +65,7 @@ fn a_console_without_its_database_can_still_be_left() {
 /// a count.
 #[test]
 fn an_outage_is_a_handful_of_log_lines() {
-    let mut server = Server::start_keeping_commits();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");

@@ -18,7 +18,7 @@ struct Pair {
 
 impl Pair {
     async fn start() -> Self {
-        let mut primary = Server::start_keeping_commits();
+        let mut primary = Server::start_restartable();
         primary.psql("postgres", "CREATE DATABASE work").expect("create");
         let standby = primary.start_standby();
         primary.psql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'").expect("set");

@@ -27,7 +27,7 @@ struct Scene {
 
 impl Scene {
     async fn start() -> Self {
-        let server = Server::start_keeping_commits();
+        let server = Server::start_restartable();
         server.psql("postgres", "CREATE DATABASE work").expect("create");
         // Unlike the other databases of tests, this one keeps through a crash what it has acknowledged.
         server.psql("postgres", "ALTER DATABASE work SET synchronous_commit = on").expect("alter");

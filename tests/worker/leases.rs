@@ -52,7 +52,7 @@ async fn an_instance_that_was_declared_lost_begins_anew_and_its_results_are_disc
 /// No heartbeat gets through: the local clock says when the lease has passed, without any answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_may_have_passed_is_lost_without_the_database() {
-    let mut server = Server::start_keeping_commits();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     let db = crate::support::open(&server.url("work"), taskdeck::db::Limits::default()).await;
     db.migrate().await.expect("migrate");
