@@ -57,16 +57,19 @@ const MAY_PRINT: &[&str] =
 /// The most lines of a file: beyond it holds two ideas.
 const LONGEST: usize = 420;
 
+/// Says so of a file that is too long, of the program or of its tests.
+fn too_long(path: &str, text: &str) -> Option<String> {
+    let lines = text.lines().count();
+    (lines > LONGEST).then(|| format!("{path}:{lines}: {lines} lines: a file this long holds two ideas"))
+}
+
 /// What is wrong in one file, as `path:line: what`.
 fn violations(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let floor = FLOORS.iter().find(|floor| {
         path.starts_with(&format!("src/{}/", floor.name)) || path == format!("src/{}.rs", floor.name)
     });
-    let lines = text.lines().count();
-    if lines > LONGEST {
-        found.push(format!("{path}:{lines}: {lines} lines: a file this long holds two ideas"));
-    }
+    found.extend(too_long(path, text));
     for (number, line) in (1..).zip(text.lines()) {
         let code = line.trim_start();
         if code.starts_with("//") {
@@ -150,17 +153,28 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn arrows_run_one_way() {
+/// What `wrong` finds in the files below a folder of this repository.
+fn found_in<F: IntoIterator<Item = String>>(folder: &str, wrong: impl Fn(&str, &str) -> F) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    sources(&root.join("src"), &mut files);
-    assert!(files.len() > 20, "the sources were found");
-    let mut found = Vec::new();
-    for file in files {
-        let path = file.strip_prefix(root).expect("below the root").to_string_lossy().into_owned();
-        found.extend(violations(&path, &std::fs::read_to_string(&file).expect("a source file")));
-    }
+    sources(&root.join(folder), &mut files);
+    assert!(files.len() > 20, "the files of {folder} were found");
+    let look = |file: &PathBuf| {
+        let path = file.strip_prefix(root).expect("below the root").to_string_lossy();
+        wrong(&path, &std::fs::read_to_string(file).expect("a source file"))
+    };
+    files.iter().flat_map(look).collect()
+}
+
+#[test]
+fn arrows_run_one_way() {
+    let found = found_in("src", violations);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn no_test_file_is_too_long() {
+    let found = found_in("tests", too_long);
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 

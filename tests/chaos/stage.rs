@@ -52,7 +52,7 @@ impl Stage {
         let name = format!("chaos-{}-{}-{}", plan.seed, std::process::id(), unique());
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&folder).expect("a folder for the run");
-        let server = Server::start_keeping_commits();
+        let server = Server::start_restartable();
         server.psql("postgres", "CREATE DATABASE chaos").expect("a database");
         let port = server.port();
         let stage = Self {

@@ -16,7 +16,7 @@ use crate::scene::{
     decide, decided, decision, fill, number, outside, quiet, request, row, submit, unavailable,
     until_waiting, worker,
 };
-use crate::support::{Server, conn_info, database, database_with, empty_database, free_port, open, until};
+use crate::support::{Server, conn_info, database, database_with, empty_database, open, until};
 
 /// One connection in each pool, and little patience for more.
 fn pools_of_one() -> Limits {
@@ -25,7 +25,8 @@ fn pools_of_one() -> Limits {
 
 #[tokio::test]
 async fn an_address_where_nobody_listens_is_an_error_at_the_start() {
-    let info = conn_info(&format!("postgresql://tester@127.0.0.1:{}/nothing", free_port()));
+    // A port that nobody is given.
+    let info = conn_info("postgresql://tester@127.0.0.1:1/nothing");
     let options = Options {
         schema: Schema::new("taskdeck").expect("a name"),
         limits: Limits::default(),
@@ -51,7 +52,7 @@ async fn until_noticed(db: &Db, id: TaskId) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_goes_away_and_comes_back() {
-    let mut server = Server::start();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE away").expect("create");
     let url = server.url("away");
     let db = open(&url, Limits::default()).await;
@@ -83,9 +84,8 @@ async fn a_database_that_goes_away_and_comes_back() {
         let found = server.psql("away", "SELECT count(*) FROM taskdeck.task_inputs WHERE input <> 'before'");
         assert_eq!(found.as_deref(), Ok("0"), "what was answered Unavailable is not in the table");
         assert_eq!(db.task(TaskId(i64::MAX), None, Preview::Whole).await.expect("asked"), None);
-        // The tests' server need not keep its last commits through a crash; this one it must.
-        let back = "SET synchronous_commit = on; UPDATE taskdeck.tasks SET status = 'QUEUED', \
-                    claimed_by = NULL, version = 0, attempt = 0, claim_no = 0, started_at = NULL";
+        let back = "UPDATE taskdeck.tasks SET status = 'QUEUED', claimed_by = NULL, version = 0, attempt = 0, \
+                    claim_no = 0, started_at = NULL";
         server.psql("away", back).expect("back");
     }
     assert!(db.submit("after", &NewTask::default(), &key, &quiet).await.expect("submit").created);

@@ -151,12 +151,9 @@ async fn of_two_operators_who_saw_the_same_one_asks() {
 async fn a_request_whose_answer_is_lost_is_asked_once() {
     let test = database().await;
     let client = outside(&test.url).await;
-    let server = shared_server();
-    let proxy = Proxy::start(server.port()).await;
-    let url = test.url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
-    let limits = Limits { statement: Duration::from_millis(700), ..Limits::default() };
-    let db = open(&format!("{url}?sslmode=disable"), limits).await;
+    let proxy = Proxy::start(shared_server().port()).await;
     for (round, cut) in (1..).zip([Cut::Before, Cut::After, Cut::Stall]) {
+        let db = open(&proxy.address(&test.url), cut.limits()).await;
         let id = worker(&test.db).await;
         proxy.cut(cut, "SET stop_version");
         let lost = AtomicU32::new(0);

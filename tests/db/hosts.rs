@@ -90,7 +90,7 @@ async fn that_none_takes_writes_says_more_than_that_one_is_away() {
 /// do to read, and a refused write is certainly not applied.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_is_for_reading_while_there_is_no_primary() {
-    let mut primary = Server::start();
+    let mut primary = Server::start_restartable();
     primary.psql("postgres", "CREATE DATABASE work").expect("create");
     let standby = primary.start_standby();
     let db = open(&both(standby.port(), primary.port(), "work"), Limits::default()).await;

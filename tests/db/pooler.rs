@@ -114,7 +114,7 @@ async fn nobody_is_told_that_a_session_is_read_only_when_the_server_was_not() {
 /// What was learned about the pooler lasts through a restart of the server behind it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_behind_a_pooler_is_restarted() {
-    let mut server = Server::start_keeping_commits();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     for options in [Options::Refused, Options::Swallowed] {
         let db = open(&pooler(&server.url("work"), server.port(), options).await, Limits::default()).await;
@@ -138,11 +138,13 @@ async fn the_server_behind_a_pooler_is_restarted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_clients_own_deadline_stops_a_statement_at_the_server() {
     let url = empty_database();
-    let limits = Limits { statement: Duration::from_millis(300), operator_pool: 1, ..Limits::default() };
+    let direct = open(&url, Limits::default()).await;
+    direct.migrate().await.expect("migrates");
+    // Long enough to be seen waiting, and for what waits for nobody.
+    let limits = Limits { statement: Duration::from_secs(3), operator_pool: 1, ..Limits::default() };
     let db = open(&pooler(&url, shared_server().port(), Options::Swallowed).await, limits).await;
-    db.migrate().await.expect("migrates");
     let (mut holder, watch) = (outside(&url).await, outside(&url).await);
-    let task = submit(&db, "x").await;
+    let task = submit(&direct, "x").await;
     let naps = "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS \
                   'BEGIN PERFORM pg_sleep(3600); RETURN NEW; END'; \
                 CREATE TRIGGER nap BEFORE INSERT ON taskdeck.tasks FOR EACH ROW EXECUTE FUNCTION nap()";
@@ -181,6 +183,6 @@ async fn the_clients_own_deadline_stops_a_statement_at_the_server() {
         })
         .await;
         assert_eq!(row(&db, task.id).await, task, "the only slot is free");
-        assert_eq!(db.operator_pool().figures().in_use, 0);
+        until("nothing in use", || async { (db.operator_pool().figures().in_use == 0).then_some(()) }).await;
     }
 }

@@ -52,7 +52,7 @@ async fn thirty_processes_migrate_at_once() {
     assert_eq!(versions, Ok(format!("{now}|{now}")), "each migration once");
 }
 
-/// A database of an earlier version is brought up with everything in it, also where a role may not and is told so.
+/// A database of an earlier version is brought up with everything in it; until then it is said that it is older.
 #[tokio::test]
 async fn a_schema_of_an_earlier_version_is_brought_up_with_what_is_in_it() {
     let url = empty_database();

@@ -2,9 +2,8 @@
 //! program finds out, does nothing twice, and says that it had to find out.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
-use taskdeck::db::{Db, DbError, Limits, Trouble};
+use taskdeck::db::{Db, DbError, Trouble};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::outcome::{ClaimById, DecisionOutcome, Finished, Verdict};
@@ -18,16 +17,18 @@ use crate::scene::{
 };
 use crate::support::{TestDb, database, open, shared_server};
 
-/// A database, a connection outside, and the same database seen through a proxy that can cut.
+/// A database, a connection outside, and the same database seen through a proxy that closes what it cuts.
 async fn behind_a_proxy() -> (TestDb, Client, Proxy, Db) {
     let test = database().await;
     let client = outside(&test.url).await;
-    let server = shared_server();
-    let proxy = Proxy::start(server.port()).await;
-    let url = test.url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
-    let limits = Limits { statement: Duration::from_millis(700), ..Limits::default() };
-    let db = open(&format!("{url}?sslmode=disable"), limits).await;
+    let proxy = Proxy::start(shared_server().port()).await;
+    let db = through(&proxy, &test, Cut::After).await;
     (test, client, proxy, db)
+}
+
+/// The database through a proxy that will cut in this way.
+async fn through(proxy: &Proxy, test: &TestDb, cut: Cut) -> Db {
+    open(&proxy.address(&test.url), cut.limits()).await
 }
 
 /// The two halves of "no answer came", and the answer that is held back until the deadline.
@@ -42,8 +43,9 @@ fn counting(count: &AtomicU32) -> impl Fn(&Trouble) + Sync {
 
 #[tokio::test]
 async fn a_submit_whose_answer_is_lost_makes_one_row() {
-    let (_test, client, proxy, db) = behind_a_proxy().await;
+    let (test, client, proxy, db) = behind_a_proxy().await;
     for (round, cut) in (1..).zip(CUTS) {
+        let db = through(&proxy, &test, cut).await;
         let lost = AtomicU32::new(0);
         proxy.cut(cut, "task_inputs (tenant");
         let text = format!("lost {round}");
@@ -69,6 +71,7 @@ async fn a_submit_whose_answer_is_lost_makes_one_row() {
 async fn a_decision_whose_answer_is_lost_is_made_once() {
     let (test, client, proxy, db) = behind_a_proxy().await;
     for (round, cut) in (1..).zip(CUTS) {
+        let db = through(&proxy, &test, cut).await;
         let task = submit(&test.db, "x").await;
         let lost = AtomicU32::new(0);
         proxy.cut(cut, "judged AS");
@@ -138,6 +141,7 @@ async fn what_is_unknown_stays_so_until_the_database_can_be_asked() {
 async fn a_claim_whose_answer_is_lost_is_found_by_its_token() {
     let (test, client, proxy, db) = behind_a_proxy().await;
     for (round, cut) in CUTS.into_iter().enumerate() {
+        let db = through(&proxy, &test, cut).await;
         let instance = worker(&test.db).await;
         let task = submit(&test.db, "claimed in the dark").await;
         proxy.cut(cut, "unnest($2::text[]) AS n(name)");
@@ -171,9 +175,10 @@ async fn a_claim_whose_answer_is_lost_is_found_by_its_token() {
 
 #[tokio::test]
 async fn a_finish_whose_answer_is_lost_is_sent_again() {
-    let (test, client, proxy, db) = behind_a_proxy().await;
+    let (test, client, proxy, _db) = behind_a_proxy().await;
     let instance = worker(&test.db).await;
     for cut in CUTS {
+        let db = through(&proxy, &test, cut).await;
         let claimed = running(&test.db, instance, "three words here").await;
         let end = success(&claimed);
         proxy.cut(cut, "AS f(id, claim_no, words");
@@ -203,9 +208,10 @@ async fn a_finish_whose_answer_is_lost_is_sent_again() {
 
 #[tokio::test]
 async fn a_read_whose_answer_is_lost_is_unavailable_and_never_none() {
-    let (test, _client, proxy, db) = behind_a_proxy().await;
+    let (test, _client, proxy, _db) = behind_a_proxy().await;
     let task = submit(&test.db, "x").await;
     for cut in CUTS {
+        let db = through(&proxy, &test, cut).await;
         proxy.cut(cut, "WHERE t.id = $1 AND");
         unavailable(db.task(task.id, None, taskdeck::db::Preview::Whole).await);
         assert_eq!(row(&db, task.id).await, task, "{cut:?}: the next is answered");

@@ -56,7 +56,7 @@ fn is_off_by(log: &str, minutes: i32) -> bool {
 const RIGHT: &str = "
     SELECT count(*) FILTER (WHERE heartbeat_at BETWEEN clock_timestamp() - interval '1 min' AND clock_timestamp()
                               AND started_at BETWEEN clock_timestamp() - interval '2 min' AND clock_timestamp()
-                              AND lease_until - heartbeat_at BETWEEN interval '2 s' AND interval '4 s'), count(*)
+                              AND lease_until - heartbeat_at BETWEEN interval '7 s' AND interval '9 s'), count(*)
       FROM taskdeck.instances WHERE state = 'working'";
 
 fn beside_one_that_is_right(minutes: i32) {
@@ -66,7 +66,7 @@ fn beside_one_that_is_right(minutes: i32) {
     let owned = wrong(&library, minutes);
     let clock: Vec<(&str, &str)> = owned.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let worker = |queue, clock: &[(&str, &str)]| {
-        let flags = ["--workers", "2", "--lease", "3s", "--queue", queue, "--work-delay", "7s"];
+        let flags = ["--workers", "2", "--lease", "8s", "--queue", queue, "--work-delay", "18s"];
         Headless::start(&url, &flags, clock)
     };
     let right = worker("right", &[]);

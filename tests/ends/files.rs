@@ -21,21 +21,14 @@ fn what_is_no_file_of_lines_is_refused_at_once() {
 
 #[test]
 fn a_file_goes_on_where_it_was_interrupted_and_makes_no_line_twice() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime for the proxy");
     let url = empty_database();
-    let server = shared_server().port();
-    let proxy = runtime.block_on(Proxy::start(server));
-    let through = url.replace(&format!(":{server}/"), &format!(":{}/", proxy.port())) + "?sslmode=disable";
+    let (proxy, _runtime) = Proxy::start_aside(shared_server().port());
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lines");
     let lines: String = (1..=1_200).map(|number| format!("line {number}\n")).collect();
     std::fs::write(&file, lines).expect("write the lines");
 
-    let mut desk = Desk::open(&through);
+    let mut desk = Desk::open(&proxy.address(&url));
     desk.start("--workers 0");
     desk.begin_empty();
     let submit = |desk: &mut Desk| {

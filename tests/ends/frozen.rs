@@ -7,12 +7,13 @@ use crate::process::Process;
 use crate::support::empty_database;
 use crate::worker::Headless;
 
-/// Counts on; with the text `held` in the first process it takes as long as nobody stops it, or until `GO` is there.
+/// Counts on; with the text `held` in the first process it takes as long as nobody stops it, or until `GO`
+/// is there or its folder is not.
 const COMMAND: &str = r#"sh -c '
     read -r word
     if [ "$word" = held ] && [ -n "$GO" ]; then
         sleep 1000 &
-        while ! [ -e "$GO" ]; do sleep 0.05; done
+        while [ -d "${GO%/*}" ] && ! [ -e "$GO" ]; do sleep 0.05; done
         kill $!
     fi
     echo by "$NAME"'"#;
@@ -44,6 +45,20 @@ fn signal_group(leader: Process, signal: Signal) {
     kill_process_group(group, signal).expect("a signal to the group");
 }
 
+/// Ends a group with the test, however it ends: nobody else would continue what was stopped.
+struct Ended(Process);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let leader = i32::try_from(self.0.pid).ok().and_then(Pid::from_raw);
+        if let (Some(leader), false) = (leader, group(self.0).is_empty()) {
+            for signal in [Signal::KILL, Signal::CONT] {
+                let _ = kill_process_group(leader, signal);
+            }
+        }
+    }
+}
+
 /// Everything that the tables hold of one task.
 fn everything(desk: &Desk, id: i64) -> String {
     desk.psql(&format!(
@@ -59,12 +74,13 @@ fn a_frozen_worker(frozen: Frozen) {
     let go = folder.path().join("go");
     let go_path = go.display().to_string();
     // Ten minutes of grace: what is stopped here ends because it is asked to, not because it is killed.
-    let flags =
-        ["--workers", "1", "--lease", "2s", "--grace", "10m", "--analyser", "command", "--exec", COMMAND];
-    let first = Headless::start(&url, &flags, &[("NAME", "first"), ("GO", &go_path)]);
+    let flags = ["--workers", "1", "--grace", "10m", "--analyser", "command", "--exec", COMMAND];
+    let short = [&flags[..], &["--lease", "5s"]].concat();
+    let first = Headless::start(&url, &short, &[("NAME", "first"), ("GO", &go_path)]);
     let id = desk.submit(&["held"]);
     desk.wait_row(id, |row| row.starts_with("RUNNING"));
     let command = Process::child_of(first.process().pid, "sh");
+    let _ended = Ended(command);
     wait_until("the command's own children", || (group(command).len() >= 2).then_some(()));
     first.process().signal(Signal::STOP);
     first.process().wait_state('T');
@@ -128,7 +144,7 @@ fn a_command_that_was_frozen_with_its_process_is_stopped_too() {
 #[test]
 fn a_console_that_was_frozen_says_that_its_lease_was_lost() {
     let mut desk = Desk::open(&empty_database());
-    desk.run("exec taskdeck --operator alice --workers 1 --lease 2s --work-delay 50s");
+    desk.run("exec taskdeck --operator alice --workers 1 --lease 5s --work-delay 50s");
     desk.wait_drawn();
     desk.begin_empty();
     let id = desk.submit(&["frozen under its console"]);
@@ -139,7 +155,7 @@ fn a_console_that_was_frozen_says_that_its_lease_was_lost() {
     let console = Process { pid: desk.terminal.shell() };
     console.signal(Signal::STOP);
     console.wait_state('T');
-    let second = Headless::start(&desk.url(), &["--workers", "1", "--lease", "2s"], &[]);
+    let second = Headless::start(&desk.url(), &["--workers", "1"], &[]);
     desk.wait_row(id, |row| row.starts_with("SUCCEEDED"));
     let finished = everything(&desk, id);
     console.signal(Signal::CONT);

@@ -7,10 +7,10 @@ use crate::process::Process;
 use crate::support::empty_database;
 use crate::worker::Headless;
 
-/// In the first process it waits until `GO` is there, then leaves a file to say that it has come to its end.
+/// In the first process it waits until `GO` is there or its folder is not, then leaves a file to say that it has come to its end.
 const COMMAND: &str = r#"sh -c '
     if [ -n "$GO" ]; then
-        while ! [ -e "$GO" ]; do sleep 0.05; done
+        while [ -d "${GO%/*}" ] && ! [ -e "$GO" ]; do sleep 0.05; done
         echo to the end >"$GO.done"
     fi
     echo by "$NAME"'"#;
@@ -22,8 +22,9 @@ fn the_command_of_a_killed_worker_goes_on_and_its_end_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let go = folder.path().join("go");
     let go_path = go.display().to_string();
-    let flags = ["--workers", "1", "--lease", "2s", "--analyser", "command", "--exec", COMMAND];
-    let first = Headless::start(&url, &flags, &[("NAME", "first"), ("GO", &go_path)]);
+    let flags = ["--workers", "1", "--analyser", "command", "--exec", COMMAND];
+    let short = [&flags[..], &["--lease", "5s"]].concat();
+    let first = Headless::start(&url, &short, &[("NAME", "first"), ("GO", &go_path)]);
     let id = desk.submit(&["text"]);
     desk.wait_row(id, |row| row.starts_with("RUNNING"));
     let command = Process::child_of(first.process().pid, "sh");

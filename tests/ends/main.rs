@@ -4,6 +4,8 @@
 #[path = "../pty/desk.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod desk;
+#[path = "../support/gate.rs"]
+mod gate;
 #[path = "../pty/process.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod process;

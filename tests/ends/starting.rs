@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::desk::{Desk, taskdeck, wait_until};
 use crate::proxy::{Cut, Proxy};
 use crate::reluctant::Reluctant;
-use crate::support::{Server, empty_database, free_port, psql, shared_server, unique};
+use crate::support::{Server, empty_database, psql, shared_server, unique};
 use crate::worker::Headless;
 
 /// What the log says of a wait, once.
@@ -81,20 +81,13 @@ fn sigterm_at_any_moment_of_the_start_leaves_everything_in_order() {
 
 #[test]
 fn a_registration_whose_answer_is_held_back_is_taken_back() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime for the proxy");
     let url = empty_database();
     let desk = Desk::open(&url);
     let id = desk.submit(&["waits"]);
-    let server = shared_server().port();
-    let proxy = runtime.block_on(Proxy::start(server));
-    let through = url.replace(&format!(":{server}/"), &format!(":{}/", proxy.port())) + "?sslmode=disable";
+    let (proxy, _runtime) = Proxy::start_aside(shared_server().port());
     // Longer than the heart is waited for at the end.
     proxy.cut(Cut::Stall, "(id, host, pid, version, kind");
-    let worker = begin(&through, &["--workers", "1", "--statement-timeout", "30s"]);
+    let worker = begin(&proxy.address(&url), &["--workers", "1", "--statement-timeout", "30s"]);
     let states = "SELECT state FROM taskdeck.instances";
     wait_until("the row of the registration", || (desk.psql(states) == "working").then_some(()));
     let log = terminated(worker);
@@ -113,13 +106,14 @@ fn sigterm_ends_it_while_the_database_is_silent_or_absent() {
         &format!("postgresql://tester@127.0.0.1:{port}/x?sslmode=disable"),
         &["--acquire-timeout", "10m"],
     );
-    let accepted = silent.accept().expect("it connects");
+    silent.set_nonblocking(true).expect("a wait that ends");
+    let accepted = wait_until("a connection", || silent.accept().ok());
     let log = terminated(worker);
     drop(accepted);
     assert!(log.contains("ended before the database was open"), "{log}");
 
-    let absent = format!("postgresql://tester:s3cret-word@127.0.0.1:{}/x", free_port());
-    let worker = begin(&absent, &[]);
+    // Nobody is given this port, so nobody listens there by the time that it is tried.
+    let worker = begin("postgresql://tester:s3cret-word@127.0.0.1:1/x", &[]);
     worker.wait_log(WAITS, 1);
     let log = terminated(worker);
     assert!(!log.contains("s3cret-word"), "{log}");
@@ -131,7 +125,7 @@ fn sigterm_ends_it_while_the_database_is_silent_or_absent() {
 
 #[test]
 fn a_worker_waits_for_a_database_that_is_not_there_yet_and_says_so_once() {
-    let mut server = Server::start();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     server.stop();
     let url = server.url("work");
@@ -223,7 +217,7 @@ fn a_command_waits_for_a_server_that_starts_and_for_nothing_else() {
     assert_eq!(psql(&url, "SELECT count(*) FROM taskdeck.tasks").as_deref(), Ok("1"));
 
     let stays = Reluctant::start("57P03", "the database system is starting up", u32::MAX, port);
-    let output = command(&stays.url(name), &["--acquire-timeout", "500ms"]);
+    let output = command(&stays.url(name), &["--acquire-timeout", "5s"]);
     assert_eq!(output.status.code(), Some(5), "{output:?}");
     assert!(stays.asked() > 1, "asked {} times", stays.asked());
     assert!(String::from_utf8_lossy(&output.stdout).contains("57P03"), "{output:?}");

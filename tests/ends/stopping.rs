@@ -2,9 +2,9 @@
 //! and whatever stays RUNNING is told and finished by the next process.
 
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 use crate::desk::{Desk, wait_until};
+use crate::gate::Gate;
 use crate::proxy::{Cut, Proxy};
 use crate::support::{Server, empty_database, shared_server};
 use crate::worker::{End, Headless};
@@ -26,16 +26,9 @@ struct Behind {
 
 impl Behind {
     fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .expect("a runtime for the proxy");
         let url = empty_database();
-        let server = shared_server().port();
-        let proxy = runtime.block_on(Proxy::start(server));
-        let through =
-            url.replace(&format!(":{server}/"), &format!(":{}/", proxy.port())) + "?sslmode=disable";
+        let (proxy, runtime) = Proxy::start_aside(shared_server().port());
+        let through = proxy.address(&url);
         let desk = Desk::open(&url);
         Self { desk, through, proxy, _runtime: runtime }
     }
@@ -55,7 +48,7 @@ fn last(end: &End) -> &str {
 
 /// What a process left is finished by the next one once the lease has passed.
 fn the_next_one_finishes(desk: &Desk, tasks: usize) {
-    let next = Headless::start(&desk.url(), &["--workers", "2", "--lease", "3s"], &[]);
+    let next = Headless::start(&desk.url(), &["--workers", "2"], &[]);
     wait_until("everything is done", || (desk.psql(BY_STATE) == format!("SUCCEEDED|{tasks}")).then_some(()));
     next.process().signal(Signal::TERM);
     assert_eq!(next.end().code, Some(0));
@@ -70,8 +63,8 @@ fn a_claim_whose_answer_is_held_back_is_given_back() {
         behind.desk.submit(&["waits"]);
     }
     behind.proxy.cut(Cut::Stall, CLAIM);
-    let worker = behind.start(&["--work-delay", "50s", "--statement-timeout", "1s"]);
-    // Won, and nobody was told.
+    let worker = behind.start(&["--work-delay", "50s", "--statement-timeout", "5s"]);
+    // Won, and nobody was told, until the deadline passes: the signal comes before that.
     wait_until("won tasks", || behind.desk.psql(BY_STATE).contains("RUNNING").then_some(()));
     worker.process().signal(Signal::TERM);
     let end = worker.end();
@@ -89,7 +82,7 @@ fn leaving_during_a_claim_says_that_its_tasks_stay() {
     let id = behind.desk.submit(&["waits"]);
     behind.proxy.cut(Cut::Stall, CLAIM);
     // A statement that is waited for longer than three signals take.
-    let worker = behind.start(&["--statement-timeout", "10m", "--lease", "3s"]);
+    let worker = behind.start(&["--statement-timeout", "10m", "--lease", "6s"]);
     behind.desk.wait_row(id, |row| row.starts_with("RUNNING"));
     for told in ["draining", "canceling", "leaving"] {
         worker.process().signal(Signal::TERM);
@@ -108,7 +101,7 @@ fn a_finish_whose_answer_is_held_back_is_asked_after() {
     let behind = Behind::new();
     let id = behind.desk.submit(&["ends"]);
     behind.proxy.cut(Cut::Stall, FINISH);
-    let worker = behind.start(&["--statement-timeout", "1s"]);
+    let worker = behind.start(&["--statement-timeout", "3s"]);
     behind.desk.wait_row(id, |row| row == "SUCCEEDED|f|2");
     worker.process().signal(Signal::TERM);
     let end = worker.end();
@@ -123,7 +116,7 @@ fn leaving_during_a_finish_does_not_say_that_the_task_stays_running() {
     let behind = Behind::new();
     let id = behind.desk.submit(&["ends"]);
     behind.proxy.cut(Cut::Stall, FINISH);
-    let worker = behind.start(&["--statement-timeout", "10m", "--lease", "3s"]);
+    let worker = behind.start(&["--statement-timeout", "10m", "--lease", "6s"]);
     behind.desk.wait_row(id, |row| row == "SUCCEEDED|f|2");
     for told in ["draining", "canceling", "leaving"] {
         worker.process().signal(Signal::TERM);
@@ -136,35 +129,29 @@ fn leaving_during_a_finish_does_not_say_that_the_task_stays_running() {
     assert_eq!(behind.desk.row(id), "SUCCEEDED|f|2");
 }
 
-/// A worker on a server of its own that drains; its one task runs until [`Draining::go`].
+/// A worker on a server of its own that drains; its one task runs until its gate is open.
 struct Draining {
     server: Server,
     desk: Desk,
     worker: Headless,
     id: i64,
-    folder: TempDir,
+    gate: Gate,
 }
 
 impl Draining {
     fn start(lease: &str) -> Self {
-        let server = Server::start();
+        let server = Server::start_restartable();
         server.psql("postgres", "CREATE DATABASE work").expect("create");
         let desk = Desk::open(&server.url("work"));
-        let folder = tempfile::tempdir().expect("a folder");
-        let go = folder.path().join("go").display().to_string();
-        let command = r#"sh -c 'while ! [ -e "$GO" ]; do sleep 0.05; done'"#;
-        let flags = ["--workers", "1", "--lease", lease, "--grace", "10m", "--exec", command];
-        let worker = Headless::start(&desk.url(), &flags, &[("GO", &go)]);
+        let gate = Gate::shut();
+        let command = gate.exec();
+        let flags = ["--workers", "1", "--lease", lease, "--grace", "10m", "--exec", &command];
+        let worker = Headless::start(&desk.url(), &flags, &[]);
         let id = desk.submit(&["takes its time"]);
         desk.wait_row(id, |row| row.starts_with("RUNNING"));
         worker.process().signal(Signal::TERM);
         worker.wait_log("draining", 1);
-        Self { server, desk, worker, id, folder }
-    }
-
-    /// Lets the task come to its end.
-    fn go(&self) {
-        std::fs::write(self.folder.path().join("go"), "").expect("let it go");
+        Self { server, desk, worker, id, gate }
     }
 }
 
@@ -172,7 +159,7 @@ impl Draining {
 fn a_database_that_stops_in_the_middle_of_a_drain_and_comes_back_costs_nothing() {
     let mut draining = Draining::start("5m");
     draining.server.stop();
-    draining.go();
+    draining.gate.open();
     // Its result is there and cannot be told.
     draining.worker.wait_log("part=\"finishes\"", 1);
     let Draining { mut server, desk, worker, id, .. } = draining;
@@ -186,9 +173,9 @@ fn a_database_that_stops_in_the_middle_of_a_drain_and_comes_back_costs_nothing()
 
 #[test]
 fn a_database_that_does_not_come_back_in_a_drain_leaves_what_is_told() {
-    let mut draining = Draining::start("3s");
+    let mut draining = Draining::start("6s");
     draining.server.stop();
-    draining.go();
+    draining.gate.open();
     let Draining { mut server, desk, worker, id, .. } = draining;
     let end = worker.end();
     assert_eq!(end.code, Some(1), "{}", end.log);
@@ -203,7 +190,7 @@ fn a_database_that_does_not_come_back_in_a_drain_leaves_what_is_told() {
 
 #[test]
 fn sigterm_with_the_database_down_ends_and_says_that_nobody_confirmed_it() {
-    let mut server = Server::start();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     let desk = Desk::open(&server.url("work"));
     let worker = Headless::start(&desk.url(), &["--workers", "1"], &[]);

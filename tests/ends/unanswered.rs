@@ -9,16 +9,9 @@ const TRACE: &str = "AND (v.move = $4";
 
 /// A desk whose database is behind a proxy, with the runtime that the proxy needs.
 fn behind_proxy() -> (Desk, Proxy, tokio::runtime::Runtime) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a runtime for the proxy");
     let url = empty_database();
-    let server = shared_server().port();
-    let proxy = runtime.block_on(Proxy::start(server));
-    let url = url.replace(&format!(":{server}/"), &format!(":{}/", proxy.port())) + "?sslmode=disable";
-    (Desk::open(&url), proxy, runtime)
+    let (proxy, runtime) = Proxy::start_aside(shared_server().port());
+    (Desk::open(&proxy.address(&url)), proxy, runtime)
 }
 
 #[test]

@@ -3,11 +3,15 @@
 use rustix::process::Signal;
 
 use crate::desk::{Desk, wait_until};
+use crate::gate::Gate;
 use crate::support::empty_database;
 use crate::worker::Headless;
 
-/// Nothing wakes them here, so they learn of a request at a heartbeat, long before the task has ended.
-const WORKS: &str = "--workers 1 --work-delay 8s --lease 9s";
+/// What a console is started with whose task runs until the gate opens. Nothing wakes it where `bob_asks`, so it learns
+/// of a request at a heartbeat.
+fn works(gate: &Gate) -> String {
+    format!("--workers 1 --lease 9s --exec '{}'", gate.exec())
+}
 
 /// Bob asks whatever works, by the same columns that the program's own statement writes.
 fn bob_asks(desk: &Desk) {
@@ -28,7 +32,8 @@ fn an_instance_is_asked_to_drain_and_ends_once_its_task_has() {
     let mut desk = Desk::sized(160, 40, Some(&url), &[]);
     desk.start("--workers 0");
     desk.begin_empty();
-    let worker = Headless::start(&url, &["--workers", "1", "--work-delay", "4s"], &[]);
+    let gate = Gate::shut();
+    let worker = Headless::start(&url, &["--workers", "1", "--exec", &gate.exec()], &[]);
     let name = format!(":{}", worker.process().pid);
     let id = desk.submit(&["takes its time"]);
     desk.wait_row(id, |row| row.starts_with("RUNNING"));
@@ -50,6 +55,7 @@ fn an_instance_is_asked_to_drain_and_ends_once_its_task_has() {
     });
     assert!(desk.row(id).starts_with("RUNNING|f|"), "{}", desk.row(id));
     let late = desk.submit(&["comes too late for it"]);
+    gate.open();
     desk.terminal.wait_for("the end", |screen| has_line(screen, &[&name, "stopped", "asked by alice"]));
     let end = worker.end();
     assert_eq!(end.code, Some(0), "{}", end.log);
@@ -104,13 +110,15 @@ fn somebody_who_asked_first_is_told_of_and_nothing_is_sent_twice() {
 fn a_console_whose_workers_were_asked_to_stop_lives_on_watching() {
     let url = empty_database();
     let mut desk = Desk::sized(160, 40, Some(&url), &[]);
-    desk.start(WORKS);
+    let gate = Gate::shut();
+    desk.start(&works(&gate));
     desk.begin_empty();
     let id = desk.submit(&["takes its time"]);
     desk.wait_line(id, &["RUNNING", "here/"]);
     bob_asks(&desk);
     desk.terminal.wait_text("draining 1/1 asked by bob");
     assert!(desk.row(id).starts_with("RUNNING|f|"), "{}", desk.row(id));
+    gate.open();
     desk.terminal
         .wait_text("the workers of this process have stopped, as bob asked; this console only watches now");
     desk.terminal.wait_text("watching stopped by bob");
@@ -139,7 +147,8 @@ fn a_console_whose_workers_were_asked_to_stop_lives_on_watching() {
 #[test]
 fn quitting_while_workers_drain_on_request_ends_the_process_with_them() {
     let mut desk = Desk::open(&empty_database());
-    desk.start(WORKS);
+    let gate = Gate::shut();
+    desk.start(&works(&gate));
     desk.begin_empty();
     let id = desk.submit(&["takes its time"]);
     desk.wait_line(id, &["RUNNING", "here/"]);
@@ -149,6 +158,7 @@ fn quitting_while_workers_drain_on_request_ends_the_process_with_them() {
     desk.wait_dialog("bob asked these workers to drain");
     desk.terminal.keys("d");
     desk.terminal.wait_text("draining   1 left");
+    gate.open();
     assert_eq!(desk.back_in_shell(), 0);
     assert!(desk.row(id).starts_with("SUCCEEDED|"), "{}", desk.row(id));
     assert_eq!(desk.psql("SELECT state FROM taskdeck.instances"), "stopped");

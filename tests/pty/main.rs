@@ -3,6 +3,11 @@
 //! What is proved is always looked at from outside: on the screen, in the database by psql, in `/proc`, and by the
 //! shell that gets its terminal back.
 
+#[path = "../support/gate.rs"]
+mod gate;
+#[path = "../support/proxy.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod proxy;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;

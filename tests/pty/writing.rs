@@ -47,7 +47,7 @@ fn a_paste_in_the_editor_is_text_and_submits_nothing() {
 
 #[test]
 fn a_text_survives_a_failed_submit_and_goes_in_once_the_database_is_back() {
-    let mut server = Server::start();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
     let mut desk = Desk::open(&server.url("jobs"));
     desk.start("--workers 0");

@@ -60,11 +60,12 @@ pub enum Commits {
 impl Server {
     /// Makes a cluster and starts it.
     pub fn start() -> Self {
-        Self::keep(new_folder(), free_port(), Commits::Fast)
+        Self::keep(NewFolder::make(), free_port(), Commits::Fast)
     }
 
-    /// Makes a cluster that keeps what it has answered through [`Server::stop_immediately`].
-    pub fn start_keeping_commits() -> Self {
+    /// Makes a cluster that may be stopped while clients look for it, and started again: nobody else gets its port
+    /// meanwhile, and it keeps what it has answered through [`Server::stop_immediately`].
+    pub fn start_restartable() -> Self {
         // Nobody must have the port while the server is down. From the range that the kernel gives to connections one
         // that is being made to this very port could get it, and would then be connected to itself.
         // Another test of this process may have found the same one free and not have its server there yet.
@@ -73,20 +74,21 @@ impl Server {
         let mut ports = std::iter::repeat_with(|| first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)))
             .map(|number| 20_000 + u16::try_from(number % 12_000).expect("a small number"));
         let port = ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok());
-        Self::keep(new_folder(), port.expect("a free port"), Commits::Kept)
+        Self::keep(NewFolder::make(), port.expect("a free port"), Commits::Kept)
     }
 
     /// Starts what is in `folder`, a cluster of its own where there is none.
-    fn keep(folder: PathBuf, port: u16, commits: Commits) -> Self {
+    fn keep(folder: NewFolder, port: u16, commits: Commits) -> Self {
         let mut command = Command::new("sh");
-        command.args(["-c", KEEPER, "keeper"]).arg(programs()).arg(&folder).arg(port.to_string());
+        command.args(["-c", KEEPER, "keeper"]).arg(programs()).arg(folder.path()).arg(port.to_string());
         command.arg(if commits == Commits::Kept { "on" } else { "off" });
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
         if let Some((uid, gid)) = server_account() {
             command.uid(uid).gid(gid);
         }
         let keeper = command.current_dir("/").spawn().expect("start the test server's keeper");
-        let server = Self { keeper, folder, port };
+        // From now on the keeper removes it.
+        let server = Self { keeper, folder: folder.keep(), port };
         server.wait_until_ready();
         server
     }
@@ -94,16 +96,16 @@ impl Server {
     /// A standby of this server, made from its files: stops it for that and starts it again.
     pub fn start_standby(&mut self) -> Self {
         self.stop();
-        let folder = new_folder();
-        let copied =
-            Command::new("cp").arg("-a").arg(self.folder.join("data")).arg(folder.join("data")).status();
+        let folder = NewFolder::make();
+        let data = folder.path().join("data");
+        let copied = Command::new("cp").arg("-a").arg(self.folder.join("data")).arg(&data).status();
         assert!(copied.expect("cp starts").success(), "the cluster is copied");
         let settings = format!(
             "primary_conninfo = 'host=127.0.0.1 port={} user=tester'\nwal_retrieve_retry_interval = '100ms'\n",
             self.port
         );
-        own(&folder.join("data/postgresql.auto.conf"), &settings);
-        own(&folder.join("data/standby.signal"), "");
+        own(&data.join("postgresql.auto.conf"), &settings);
+        own(&data.join("standby.signal"), "");
         self.start_again();
         Self::keep(folder, free_port(), Commits::Fast)
     }
@@ -187,15 +189,36 @@ impl Drop for Server {
     }
 }
 
-/// An empty folder for a server, its user's own.
-fn new_folder() -> PathBuf {
-    let folder = PathBuf::from(format!("/tmp/tdt-{}-{}", std::process::id(), unique()));
-    std::fs::create_dir(&folder).expect("make a folder for the test server");
-    if let Some((uid, gid)) = server_account() {
-        std::os::unix::fs::chown(&folder, Some(uid), Some(gid))
-            .expect("give the folder to the server's user");
+/// An empty folder for a server, its user's own; it is removed with this, unless it is kept.
+struct NewFolder(Option<PathBuf>);
+
+impl NewFolder {
+    fn make() -> Self {
+        let path = PathBuf::from(format!("/tmp/tdt-{}-{}", std::process::id(), unique()));
+        std::fs::create_dir(&path).expect("make a folder for the test server");
+        if let Some((uid, gid)) = server_account() {
+            std::os::unix::fs::chown(&path, Some(uid), Some(gid))
+                .expect("give the folder to the server's user");
+        }
+        Self(Some(path))
     }
-    folder
+
+    fn path(&self) -> &Path {
+        self.0.as_deref().expect("it is kept at the end only")
+    }
+
+    /// Leaves the folder to whoever removes it later.
+    fn keep(mut self) -> PathBuf {
+        self.0.take().expect("it is kept once")
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
 }
 
 /// Writes a file of the server's user's own.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use taskdeck::db::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,6 +28,20 @@ pub(crate) enum Cut {
     /// As [`Cut::After`], and from then on nobody is let in any more.
     Last,
 }
+
+impl Cut {
+    /// Deadlines for who is cut off in this way. Only an answer that is held back is waited for until one passes; it
+    /// holds for asking again too, which must not pass it where the machine has other work.
+    pub(crate) fn limits(self) -> Limits {
+        match self {
+            Self::Stall => Limits { statement: STALLED, ..Limits::default() },
+            _ => Limits::default(),
+        }
+    }
+}
+
+/// For how long an answer is waited for that is held back.
+const STALLED: Duration = Duration::from_secs(3);
 
 /// Longer than the deadlines that tests give to a statement.
 const LATE: Duration = Duration::from_millis(4_500);
@@ -65,6 +80,7 @@ impl Plan {
 /// Listens on a port of 127.0.0.1 and passes everything on to the server, but what it was told to cut.
 pub(crate) struct Proxy {
     port: u16,
+    server_port: u16,
     plan: Arc<Mutex<Plan>>,
     cuts: Arc<Cuts>,
     arrivals: Arc<Mutex<Vec<Instant>>>,
@@ -92,6 +108,7 @@ impl Proxy {
                 let mut ended = ended.clone();
                 locked(&arrivals).push(Instant::now());
                 if locked(&plan).refuse() {
+                    tokio::spawn(turn_away(client));
                     continue;
                 }
                 ended.mark_unchanged();
@@ -108,12 +125,28 @@ impl Proxy {
                 });
             }
         });
-        Self { port, plan, cuts, arrivals, ends }
+        Self { port, server_port, plan, cuts, arrivals, ends }
+    }
+
+    /// [`Proxy::start`] for a test that has no runtime: it lives as long as the one that is returned.
+    pub(crate) fn start_aside(server_port: u16) -> (Self, tokio::runtime::Runtime) {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(2).enable_all().build().expect("a runtime for the proxy");
+        (runtime.block_on(Self::start(server_port)), runtime)
     }
 
     /// The port to connect to.
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The address through this of the database that is at `url` on its server. What is encrypted could not be cut at
+    /// the right place.
+    pub(crate) fn address(&self, url: &str) -> String {
+        let through = url.replace(&format!(":{}/", self.server_port), &format!(":{}/", self.port));
+        assert_ne!(through, url, "another server than the one behind this");
+        let and = if url.contains('?') { '&' } else { '?' };
+        format!("{through}{and}sslmode=disable")
     }
 
     /// Cuts the next request whose bytes contain `marker`, any request if it is empty; told several times, as many
@@ -162,6 +195,11 @@ impl Proxy {
     pub(crate) fn cuts_of(&self, cut: Cut) -> u64 {
         self.cuts[cut as usize].load(Ordering::SeqCst)
     }
+}
+
+/// Hears who it is and closes the connection in good order: what was left unread would reset it, or not, as it happens.
+async fn turn_away(mut client: TcpStream) {
+    let _ = client.read(&mut [0; 4096]).await;
 }
 
 /// Passes messages between the two until one of them ends or a cut is due.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use taskdeck::db::{Db, Limits};
 use taskdeck::domain::Status;
-use taskdeck::worker::{Config, How};
+use taskdeck::worker::Config;
 
 use crate::rig::{Running, Script, config, reaches, submit, submit_many};
 use crate::support::{PATIENCE, Server, open, until};
@@ -18,7 +18,7 @@ struct Pair {
 
 impl Pair {
     async fn start() -> Self {
-        let mut primary = Server::start_keeping_commits();
+        let mut primary = Server::start_restartable();
         primary.psql("postgres", "CREATE DATABASE work").expect("create");
         let standby = primary.start_standby();
         primary.psql("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'").expect("set");
@@ -40,20 +40,6 @@ impl Pair {
     fn promote(&self) {
         assert_eq!(self.standby.psql("postgres", "SELECT pg_promote()").as_deref(), Ok("t"));
     }
-}
-
-/// Waits until the worker hears wake-ups.
-async fn listens(worker: &Running) {
-    let mut heard = worker.handle.heard();
-    let listening = heard.wait_for(|heard| heard.how == How::Listening);
-    tokio::time::timeout(PATIENCE, listening).await.expect("it listens in time").expect("it lives");
-}
-
-/// Waits until nothing troubles the worker.
-async fn untroubled(worker: &Running) {
-    let mut local = worker.handle.local();
-    let well = local.wait_for(|local| local.trouble.is_none());
-    tokio::time::timeout(PATIENCE, well).await.expect("well in time").expect("it lives");
 }
 
 /// What the program's sessions on `server` are, besides those of the test.
@@ -90,7 +76,7 @@ async fn fails_over(and: &str, back: Back) {
     let patient = Config { poll: Duration::from_hours(1), batch: 40, ..config() };
     let mut worker = Running::start(&db, patient, script.clone());
     let instance = worker.began().await;
-    listens(&worker).await;
+    worker.is_well().await;
     let held = submit(&db, "held").await;
     script.runs_now(held).await;
     let mut ids = submit_many(&db, 1_000).await;
@@ -116,8 +102,7 @@ async fn fails_over(and: &str, back: Back) {
     script.open();
     ids.push(held);
     all_done(&db, &ids).await;
-    untroubled(&worker).await;
-    listens(&worker).await;
+    worker.is_well().await;
     let woken = submit_many(&db, 50).await;
     all_done(&db, &woken).await;
 
@@ -130,7 +115,7 @@ async fn fails_over(and: &str, back: Back) {
     assert_eq!(pair.standby.psql("work", count), Ok(format!("{}|1", ids.len())), "under one lease");
     let alive = "SELECT id FROM taskdeck.instances";
     assert_eq!(pair.standby.psql("work", alive), Ok(instance.to_string()));
-    assert_eq!(sessions(&pair.primary), "0", "nobody stays with the old one");
+    until("nobody stays with the old one", || async { (sessions(&pair.primary) == "0").then_some(()) }).await;
     assert_eq!(worker.drain().await, []);
 }
 

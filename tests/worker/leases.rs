@@ -22,7 +22,7 @@ async fn an_instance_that_was_declared_lost_begins_anew_and_its_results_are_disc
     let test = database().await;
     let script = Script::new();
     // A slot more than there are tasks, as the deaf one occupies its own until it returns.
-    let quick = Config { lease: Duration::from_secs(3), workers: 3, ..config() };
+    let quick = Config { lease: Duration::from_secs(6), workers: 3, ..config() };
     let mut worker = Running::start(&test.db, quick, script.clone());
     let first = worker.began().await;
     let deaf = submit(&test.db, "deaf").await;
@@ -52,12 +52,12 @@ async fn an_instance_that_was_declared_lost_begins_anew_and_its_results_are_disc
 /// No heartbeat gets through: the local clock says when the lease has passed, without any answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_may_have_passed_is_lost_without_the_database() {
-    let mut server = Server::start_keeping_commits();
+    let mut server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     let db = crate::support::open(&server.url("work"), taskdeck::db::Limits::default()).await;
     db.migrate().await.expect("migrate");
     let script = Script::new();
-    let quick = Config { lease: Duration::from_secs(1), ..config() };
+    let quick = Config { lease: Duration::from_secs(5), ..config() };
     let mut worker = Running::start(&db, quick, script.clone());
     let first = worker.began().await;
     let held = submit(&db, "held").await;

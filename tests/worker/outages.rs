@@ -10,7 +10,7 @@ use crate::rig::{Running, Script, config, reaches, submit, submit_many};
 use crate::support::{PATIENCE, Server, open, until};
 
 async fn server() -> (Server, taskdeck::db::Db) {
-    let server = Server::start_keeping_commits();
+    let server = Server::start_restartable();
     server.psql("postgres", "CREATE DATABASE work").expect("create");
     let db = open(&server.url("work"), Limits::default()).await;
     db.migrate().await.expect("migrate");

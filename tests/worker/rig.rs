@@ -15,7 +15,7 @@ use taskdeck::domain::{
     Approval, Decision, DecisionKind, NewTask, OperationId, Seen, Status, Task, TaskId, TextCounts,
 };
 use taskdeck::worker::{
-    Analyser, Analysis, Cancel, Config, Doing, Events, Job, Worker, WorkerEvent, WorkerHandle,
+    Analyser, Analysis, Cancel, Config, Doing, Events, How, Job, Worker, WorkerEvent, WorkerHandle,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -95,7 +95,7 @@ impl Analyser for Script {
 }
 
 /// For how long `freeze …` stands still.
-pub(crate) const FROZEN_FOR: Duration = Duration::from_secs(2);
+pub(crate) const FROZEN_FOR: Duration = Duration::from_secs(6);
 
 /// Short waits, so that tests are.
 pub(crate) fn config() -> Config {
@@ -146,6 +146,16 @@ impl Running {
             _ => None,
         })
         .await
+    }
+
+    /// Waits until the worker hears wake-ups and nothing troubles it.
+    pub(crate) async fn is_well(&self) {
+        let mut heard = self.handle.heard();
+        let listening = heard.wait_for(|heard| heard.how == How::Listening);
+        tokio::time::timeout(PATIENCE, listening).await.expect("it listens in time").expect("it lives");
+        let mut local = self.handle.local();
+        let well = local.wait_for(|local| local.trouble.is_none());
+        tokio::time::timeout(PATIENCE, well).await.expect("well in time").expect("it lives");
     }
 
     /// Drains and returns what was left.

@@ -25,12 +25,12 @@ async fn fifty_processes_try_one_after_the_other_and_are_all_back() {
     let direct = open(&server.url("work"), Limits::default()).await;
     direct.migrate().await.expect("migrate");
     let proxy = Proxy::start(server.port()).await;
-    let url = server.url("work").replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let through = proxy.address(&server.url("work"));
     let limits = Limits { operator_pool: 1, workers_pool: 1, ..Limits::default() };
     let script = Script::new();
     let mut workers = Vec::new();
     for _ in 0..PROCESSES {
-        let db = open(&format!("{url}?sslmode=disable"), limits.clone()).await;
+        let db = open(&through, limits.clone()).await;
         let lazy =
             Config { workers: 1, poll: Duration::from_secs(1), lease: Duration::from_mins(2), ..config() };
         workers.push(Running::start(&db, lazy, script.clone()));
