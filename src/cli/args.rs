@@ -21,7 +21,8 @@ pub use oversight::{EventsArgs, QueueArgs, StopArgs};
         Without a command it opens the console; with --no-ui it only works, with logs on standard error. \
         Without a database it starts a private PostgreSQL server of its own.",
     after_help = "Exit codes: 0 done, 1 unexpected (or a task that was waited for did not succeed), 2 usage, \
-        configuration or refused input, 3 conflict, 4 not found, 5 unavailable, 6 outcome unknown, 7 not allowed.\n\
+        configuration or refused input, 3 conflict, 4 not found, 5 unavailable, 6 outcome unknown, 7 not allowed \
+        (read-only, privileges, four eyes).\n\
         Every setting may also stand in the environment as TASKDECK_NAME and in the configuration file; \
         `taskdeck config` shows what is in force and from where.",
     max_term_width = 100,

@@ -36,7 +36,7 @@ pub struct QueueArgs {
 /// Whom to ask to shut down.
 #[derive(Debug, Args)]
 pub struct StopArgs {
-    /// Instances, each by its id, the beginning of it, or host:pid; `taskdeck instances` lists them. With @VERSION
+    /// Instances, each by its id, the beginning of it (from four characters), or host:pid; `taskdeck instances` lists them. With @VERSION
     /// (`stop_version` there) only if nobody has asked it since
     #[arg(value_name = "INSTANCE[@VERSION]", required_unless_present = "all", conflicts_with = "all")]
     pub instances: Vec<String>,
@@ -49,7 +49,7 @@ pub struct StopArgs {
     /// Why; it stands in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Wait until they have ended; exit 0 only if they have
+    /// Wait until they have ended, with --all also those that were asked before; exit 0 only if they have
     #[arg(long)]
     pub wait: bool,
     /// The longest to wait [default: 60s]
