@@ -20,6 +20,7 @@ mod list;
 mod manual;
 mod migrate;
 mod open;
+mod outcome;
 mod output;
 mod private;
 mod prompt;

@@ -1,11 +1,15 @@
 //! What may be said on the command line. Values of settings stay text here: `config` reads them, so that a flag, a
 //! variable and the file are refused with the same words.
 
+mod oversight;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::config::Key;
+
+pub use oversight::{EventsArgs, QueueArgs, StopArgs};
 
 /// What the whole command line says.
 #[derive(Debug, Parser)]
@@ -17,7 +21,8 @@ use crate::config::Key;
         Without a command it opens the console; with --no-ui it only works, with logs on standard error. \
         Without a database it starts a private PostgreSQL server of its own.",
     after_help = "Exit codes: 0 done, 1 unexpected (or a task that was waited for did not succeed), 2 usage, \
-        configuration or refused input, 3 conflict, 4 not found, 5 unavailable, 6 outcome unknown, 7 not allowed.\n\
+        configuration or refused input, 3 conflict, 4 not found, 5 unavailable, 6 outcome unknown, 7 not allowed \
+        (read-only, privileges, four eyes).\n\
         Every setting may also stand in the environment as TASKDECK_NAME and in the configuration file; \
         `taskdeck config` shows what is in force and from where.",
     max_term_width = 100,
@@ -282,26 +287,6 @@ pub struct ShowArgs {
     pub id: String,
 }
 
-/// Which events.
-#[derive(Debug, Args)]
-pub struct EventsArgs {
-    /// Only about this task
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
-    pub task: Option<String>,
-    /// Only since then: a length of time back from now (2h), or a moment (2026-11-30T08:00:00Z)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub since: Option<String>,
-    /// Only with a lower number: the next page
-    #[arg(long, value_name = "ID", conflicts_with = "follow", allow_hyphen_values = true)]
-    pub before: Option<String>,
-    /// The most events, the newest of them [default: 50]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub limit: Option<String>,
-    /// Go on with what happens from now on, until a signal; in JSON a line each
-    #[arg(long)]
-    pub follow: bool,
-}
-
 /// Which tasks to decide about.
 #[derive(Debug, Args)]
 pub struct DecideArgs {
@@ -312,41 +297,6 @@ pub struct DecideArgs {
     /// Why; it stands in the task's history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-}
-
-/// Which queue to decide about.
-#[derive(Debug, Args)]
-pub struct QueueArgs {
-    /// The queue; with @VERSION (`taskdeck queues` shows it) only if nobody has changed it since
-    #[arg(value_name = "QUEUE[@VERSION]")]
-    pub queue: String,
-    /// Why; it is shown with the queue and stands in the history
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
-}
-
-/// Whom to ask to shut down.
-#[derive(Debug, Args)]
-pub struct StopArgs {
-    /// Instances, each by its id, the beginning of it, or host:pid; `taskdeck instances` lists them. With @VERSION
-    /// (`stop_version` there) only if nobody has asked it since
-    #[arg(value_name = "INSTANCE[@VERSION]", required_unless_present = "all", conflicts_with = "all")]
-    pub instances: Vec<String>,
-    /// Every instance that runs tasks
-    #[arg(long)]
-    pub all: bool,
-    /// drain: claim nothing more, wait for what runs; cancel: ask what runs to stop, too
-    #[arg(long, value_name = "MODE", default_value = "drain")]
-    pub mode: String,
-    /// Why; it stands in the history
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
-    /// Wait until they have ended; exit 0 only if they have
-    #[arg(long)]
-    pub wait: bool,
-    /// The longest to wait [default: 60s]
-    #[arg(long, value_name = "TIME", requires = "wait", allow_hyphen_values = true)]
-    pub timeout: Option<String>,
 }
 
 impl Cli {

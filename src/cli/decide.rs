@@ -6,15 +6,14 @@ use uuid::Uuid;
 use super::args::DecideArgs;
 use super::changed::sentence;
 use super::exit::{Exit, Failure};
-use super::open::{SchemaCheck, Session, open};
-use super::output::note;
+use super::open::Session;
+use super::outcome::{self, Answer, may_be_applied};
 use super::run::Call;
 use super::show::task_id;
 use super::submit::tell_unknown;
-use crate::config::{OutputFormat, whole};
-use crate::db::{Access, DbError, Preview};
+use crate::config::whole;
+use crate::db::Preview;
 use crate::domain::outcome::{Decided, DecisionOutcome, Verdict};
-use crate::domain::text::visible;
 use crate::domain::{Decision, DecisionKind, OperationId, Seen, Task, TaskId};
 
 /// The version of a row that was not found when it was read: no row ever has it, so a row that appears meanwhile
@@ -28,28 +27,14 @@ struct Named {
     version: Option<i64>,
 }
 
-/// One row was named.
+/// What a decision was about.
 #[derive(Debug, Serialize)]
-struct One<'a> {
-    outcome: &'static str,
-    task: Option<&'a Task>,
-    resolved_from_unknown: bool,
-    retries: u32,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Failure>,
-}
-
-/// Several rows were named.
-#[derive(Debug, Serialize)]
-struct Several<'a> {
-    outcome: &'static str,
-    tasks: Vec<RowDocument<'a>>,
-    resolved_from_unknown: bool,
-    retries: u32,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Failure>,
+#[serde(untagged)]
+enum About<'a> {
+    /// One row was named.
+    One { task: Option<&'a Task> },
+    /// Several were.
+    Several { tasks: Vec<RowDocument<'a>> },
 }
 
 #[derive(Debug, Serialize)]
@@ -65,29 +50,17 @@ struct RowDocument<'a> {
 /// A task that is named wrongly. What the database says is printed as the decision's outcome.
 pub(super) async fn run(call: &Call, kind: DecisionKind, args: &DecideArgs) -> Result<Exit, Failure> {
     let named = named(&args.tasks)?;
-    match decide(call, kind, &named, args.reason.as_deref()).await {
-        Ok((decision, decided)) => print(call, &decision, &decided),
-        // A failure on the way is the decision's outcome too: a script reads `outcome` whatever happened.
-        Err(failure) => match (outcome_of(&failure), call.output.format) {
-            (Some(outcome), OutputFormat::Json) => print_failure(call, outcome, &named, &failure),
-            _ => Err(failure),
+    let failed = |outcome| match named.as_slice() {
+        [_] => About::One { task: None },
+        rows => About::Several {
+            tasks: rows.iter().map(|row| RowDocument { id: row.id, outcome, task: None }).collect(),
         },
-    }
-}
-
-async fn decide(
-    call: &Call,
-    kind: DecisionKind,
-    named: &[Named],
-    reason: Option<&str>,
-) -> Result<(Decision, Decided), Failure> {
-    if call.settings.access == Access::ReadOnly {
-        return Err(Failure::read_only(&format!("the {kind}")));
-    }
-    let session = open(&call.settings, kind.verb(), SchemaCheck::First).await?;
-    let answer = ask(call, kind, named, reason, &session).await;
-    session.close().await;
-    Ok(answer?)
+    };
+    outcome::write(call, kind.verb(), failed, async |session| {
+        let (decision, decided) = ask(call, kind, &named, args.reason.as_deref(), session).await?;
+        print(call, &decision, &decided)
+    })
+    .await
 }
 
 async fn ask(
@@ -96,7 +69,7 @@ async fn ask(
     named: &[Named],
     reason: Option<&str>,
     session: &Session,
-) -> Result<(Decision, Decided), DbError> {
+) -> Result<(Decision, Decided), Failure> {
     let tenant = call.settings.tenant.as_ref().map(ToString::to_string);
     let mut rows = Vec::with_capacity(named.len());
     for row in named {
@@ -119,8 +92,15 @@ async fn ask(
         reason: reason.map(str::to_owned),
         operation: OperationId(Uuid::now_v7()),
     };
-    let decided = session.db.decide(&decision, &tell_unknown).await?;
-    Ok((decision, decided))
+    let find_out = || {
+        let all = if named.len() > 1 { "; either all were changed or none" } else { "" };
+        format!("`taskdeck show {}` tells what is true now{all}", named[0].id)
+    };
+    let decided = session.db.decide(&decision, &tell_unknown).await;
+    match decided {
+        Ok(decided) => Ok((decision, decided)),
+        Err(error) => Err(may_be_applied(error, &format!("the {kind}"), find_out)),
+    }
 }
 
 fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Failure> {
@@ -135,43 +115,29 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
     if exit != Exit::Done {
         lines.push("Nothing was changed.".to_owned());
     }
-    let message = message(&lines);
-    let text = || {
-        let mut text: String = lines.iter().flat_map(|line| [visible(line), "\n".into()]).collect();
-        if decided.resolved_from_unknown {
-            text.push_str("The first answer was lost; this is what the database says happened.\n");
+    let about = match decided.rows.as_slice() {
+        [(_, verdict)] => About::One { task: row(verdict).1 },
+        rows => {
+            let tasks = rows.iter().map(|(id, verdict)| {
+                let (outcome, task) = row(verdict);
+                RowDocument { id: *id, outcome, task }
+            });
+            About::Several { tasks: tasks.collect() }
         }
-        match decided.retries {
-            0 => {}
-            1 => text.push_str("It was decided again once, as the server had rolled it back.\n"),
-            times => {
-                let again =
-                    format!("It was decided again {times} times, as the server had rolled it back.\n");
-                text.push_str(&again);
-            }
-        }
-        text
     };
     let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
-    match decided.rows.as_slice() {
-        [(_, verdict)] => {
-            let task = row(verdict).1;
-            let document = One { outcome, task, resolved_from_unknown, retries, message, error: None };
-            call.output.print(&document, text)?;
-        }
-        rows => {
-            let tasks = rows
-                .iter()
-                .map(|(id, verdict)| {
-                    let (outcome, task) = row(verdict);
-                    RowDocument { id: *id, outcome, task }
-                })
-                .collect();
-            let document = Several { outcome, tasks, resolved_from_unknown, retries, message, error: None };
-            call.output.print(&document, text)?;
-        }
-    }
+    let error = (exit == Exit::Refused).then(|| four_eyes(decision));
+    let message = message(&lines);
+    let answer = Answer { outcome, about, resolved_from_unknown, retries, message, error };
+    outcome::print(call, &answer, &lines)?;
     Ok(exit)
+}
+
+/// Why nothing was approved, and who can.
+fn four_eyes(decision: &Decision) -> Failure {
+    let ids: Vec<String> = decision.rows.iter().map(|row| row.id.to_string()).collect();
+    Failure::new(Exit::Refused, "refused", "nobody approves what they submitted themselves (four eyes)")
+        .hint(format!("another operator may: `taskdeck approve {}`", ids.join(" ")))
 }
 
 /// The rows' sentences as one text.
@@ -187,39 +153,6 @@ fn row(verdict: &Verdict) -> (&'static str, Option<&Task>) {
         Verdict::Held { task } => ("not_applied", Some(task)),
         Verdict::NotFound => ("not_found", None),
     }
-}
-
-pub(super) fn outcome_of(failure: &Failure) -> Option<&'static str> {
-    match failure.exit {
-        Exit::Unavailable => Some("unavailable"),
-        Exit::Unknown => Some("unknown"),
-        Exit::Refused => Some("refused"),
-        _ => None,
-    }
-}
-
-fn print_failure(
-    call: &Call,
-    outcome: &'static str,
-    named: &[Named],
-    failure: &Failure,
-) -> Result<Exit, Failure> {
-    let message = failure.message.clone();
-    let error = Some(failure);
-    let (resolved_from_unknown, retries) = (false, failure.retries);
-    let nothing = String::new;
-    if let [_] = named {
-        let document = One { outcome, task: None, resolved_from_unknown, retries, message, error };
-        call.output.print(&document, nothing)?;
-    } else {
-        let tasks = named.iter().map(|row| RowDocument { id: row.id, outcome, task: None }).collect();
-        let document = Several { outcome, tasks, resolved_from_unknown, retries, message, error };
-        call.output.print(&document, nothing)?;
-    }
-    if let Some(hint) = &failure.hint {
-        note(&format!("hint: {hint}"));
-    }
-    Ok(failure.exit)
 }
 
 /// Reads `ID` or `ID@VERSION`; naming a row twice is refused, because two versions of it cannot both be meant.

@@ -10,14 +10,14 @@ use super::args::EventsArgs;
 use super::exit::{Exit, Failure};
 use super::json;
 use super::open::{SchemaCheck, Session, open};
-use super::output::{note, write_out};
+use super::output::{self, Reader, note, write_while_read};
 use super::run::Call;
 use super::submit::value;
 use super::table::Table;
 use crate::config::{OutputFormat, duration, whole};
 use crate::db::DbError;
 use crate::domain::TaskId;
-use crate::domain::audit::{AuditEvent, AuditQuery};
+use crate::domain::audit::{AuditEvent, AuditPage, AuditQuery};
 use crate::domain::text::visible;
 use crate::signals::Signals;
 
@@ -30,9 +30,14 @@ const MOST: i64 = 10_000;
 /// How often it is looked for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// How far back each look goes. An event is seen when its transaction has ended, and its time is from before that; no
-/// statement of this program lasts as long as this.
-const LOOK_BACK: SignedDuration = SignedDuration::from_mins(1);
+/// How much further back each look goes than a statement of this program may take.
+const MARGIN: Duration = Duration::from_mins(1);
+
+/// The furthest that a look goes back, whatever --statement-timeout says, so that each look stays a small one.
+const FURTHEST: Duration = Duration::from_hours(1);
+
+/// How many events a look reads at a time.
+const WINDOW: i64 = 2_000;
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
@@ -49,10 +54,10 @@ pub(super) async fn run(call: &Call, args: &EventsArgs, actor: Option<&str>) -> 
     let mut query = AuditQuery {
         task: value("--task", args.task.as_deref(), |text| whole(text, 0, i64::MAX))?.map(TaskId),
         actor: actor.map(str::to_owned),
-        since: None,
         before: value("--before", args.before.as_deref(), |text| whole(text, 0, i64::MAX))?,
         tenant: call.settings.tenant.as_ref().map(ToString::to_string),
         limit,
+        ..AuditQuery::default()
     };
     let since = value("--since", args.since.as_deref(), Since::parse)?;
     let session = open(&call.settings, "events", SchemaCheck::First).await?;
@@ -60,24 +65,27 @@ pub(super) async fn run(call: &Call, args: &EventsArgs, actor: Option<&str>) -> 
         if let Some(since) = since {
             query.since = Some(since.by(session.db.clock().await?));
         }
-        let mut events = session.db.audit(&query).await?;
-        events.reverse();
         if args.follow {
-            return follow(call, &session, query, events).await;
+            until_ended(call, &session, query).await
+        } else {
+            once(call, &session, &query).await
         }
-        let full = i64::try_from(events.len()).is_ok_and(|count| count == limit);
-        let next_before = events.first().filter(|_| full).map(|event| event.id);
-        call.output.print(&Document { events: &events, next_before }, || text(call, &events))?;
-        if let Some(before) = next_before
-            && call.output.format == OutputFormat::Text
-        {
-            note(&format!("older ones: --before {before}"));
-        }
-        Ok(Exit::Done)
     }
     .await;
     session.close().await;
     printed
+}
+
+async fn once(call: &Call, session: &Session, query: &AuditQuery) -> Result<Exit, Failure> {
+    let AuditPage { mut events, next_before } = session.db.audit(query).await?;
+    events.reverse();
+    call.output.print(&Document { events: &events, next_before }, || text(call, &events))?;
+    if let Some(before) = next_before
+        && call.output.format == OutputFormat::Text
+    {
+        note(&format!("older ones: --before {before}"));
+    }
+    Ok(Exit::Done)
 }
 
 /// Since when: a length of time back from now, or a moment.
@@ -109,31 +117,35 @@ impl Since {
     }
 }
 
-/// Prints what there is, then what comes, until a signal; in JSON a line each.
-async fn follow(
-    call: &Call,
-    session: &Session,
-    mut query: AuditQuery,
-    before: Vec<AuditEvent>,
-) -> Result<Exit, Failure> {
+/// Prints what there is, then what comes, until a signal or until nobody reads it.
+async fn until_ended(call: &Call, session: &Session, query: AuditQuery) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(|error| Failure::unexpected(error.to_string()))?;
-    let mut seen = Seen::default();
-    let mut trouble = false;
-    print(call, &seen.unseen(before))?;
-    if seen.newest.is_none() {
-        seen.newest = Some(session.db.clock().await?);
+    tokio::select! {
+        // Also while a read is under way, which may wait long for its answer.
+        _ = signals.next() => Ok(Exit::Done),
+        followed = follow(call, session, query) => followed,
     }
-    loop {
-        tokio::select! {
-            _ = signals.next() => return Ok(Exit::Done),
-            () = tokio::time::sleep(LOOK_EVERY) => {}
-        }
-        match news(session, &mut query, &mut seen).await {
+}
+
+async fn follow(call: &Call, session: &Session, query: AuditQuery) -> Result<Exit, Failure> {
+    let mut seen = Seen::new(session.db.clock().await?, look_back(session.db.limits().statement));
+    // What is there already is known before any of it is printed, so that nothing of it is taken for news; what comes
+    // between the two reads is news.
+    let known = since_back_then(session, &query, &seen).await?;
+    seen.take(known);
+    let mut first = session.db.audit(&query).await?.events;
+    first.reverse();
+    let mut reader = print(call, &first)?;
+    seen.take(first);
+    let mut trouble = false;
+    while reader == Reader::There && output::reader() == Reader::There {
+        tokio::time::sleep(LOOK_EVERY).await;
+        match since_back_then(session, &query, &seen).await {
             Ok(events) => {
                 if std::mem::take(&mut trouble) {
-                    note("the database answers again; nothing was missed");
+                    note("the database answers again");
                 }
-                print(call, &events)?;
+                reader = print(call, &seen.take(events))?;
             }
             // It comes back, and what came meanwhile is read then.
             Err(error @ DbError::Unavailable(_)) => {
@@ -144,58 +156,80 @@ async fn follow(
             Err(error) => return Err(error.into()),
         }
     }
+    Ok(Exit::Done)
 }
 
-/// The events that were not seen yet, the oldest first.
-async fn news(
+/// How far back each look goes. An event has the time at which its statement wrote it and is seen once that is
+/// committed: at most a statement's time later, and the commit's own, which nothing bounds where it waits for a standby.
+/// So this finds what ends in reasonable time, and promises no more.
+fn look_back(statement: Duration) -> SignedDuration {
+    let back = statement.saturating_add(MARGIN).min(FURTHEST);
+    SignedDuration::try_from(back).unwrap_or(SignedDuration::MAX)
+}
+
+/// Every event since as far back as a look goes, the oldest first.
+async fn since_back_then(
     session: &Session,
-    query: &mut AuditQuery,
-    seen: &mut Seen,
+    query: &AuditQuery,
+    seen: &Seen,
 ) -> Result<Vec<AuditEvent>, DbError> {
-    query.since = seen.newest.and_then(|at| at.checked_sub(LOOK_BACK).ok());
-    query.limit = MOST;
-    query.before = None;
+    let since = query.since.max(Some(seen.horizon()));
+    let mut query = AuditQuery { since, before: None, limit: MOST, window: WINDOW, ..query.clone() };
     let mut events = Vec::new();
     loop {
-        let page = session.db.audit(query).await?;
-        let full = i64::try_from(page.len()).is_ok_and(|count| count == MOST);
-        query.before = page.last().map(|event| event.id);
-        events.extend(page);
-        if !full {
+        let page = session.db.audit(&query).await?;
+        events.extend(page.events);
+        if page.next_before.is_none() {
             events.reverse();
-            return Ok(seen.unseen(events));
+            return Ok(events);
         }
+        query.before = page.next_before;
     }
 }
 
-/// What was printed already.
-#[derive(Debug, Default)]
+/// What was there or printed already.
+#[derive(Debug)]
 struct Seen {
-    newest: Option<Timestamp>,
+    newest: Timestamp,
+    back: SignedDuration,
     lately: BTreeSet<(Timestamp, i64)>,
 }
 
 impl Seen {
+    /// Nothing yet, at `now` by the database's clock.
+    fn new(now: Timestamp, back: SignedDuration) -> Self {
+        Self { newest: now, back, lately: BTreeSet::new() }
+    }
+
+    /// What is older is not looked for any more.
+    fn horizon(&self) -> Timestamp {
+        self.newest.checked_sub(self.back).unwrap_or(Timestamp::MIN)
+    }
+
     /// Those of `events` that are new.
-    fn unseen(&mut self, events: Vec<AuditEvent>) -> Vec<AuditEvent> {
-        let unseen: Vec<AuditEvent> =
+    fn take(&mut self, events: Vec<AuditEvent>) -> Vec<AuditEvent> {
+        let new: Vec<AuditEvent> =
             events.into_iter().filter(|event| self.lately.insert((event.at, event.id))).collect();
-        self.newest = self.newest.max(self.lately.last().map(|(at, _)| *at));
-        if let Some(oldest) = self.newest.and_then(|at| at.checked_sub(LOOK_BACK).ok()) {
-            self.lately = self.lately.split_off(&(oldest, i64::MIN));
+        if let Some((at, _)) = self.lately.last() {
+            self.newest = self.newest.max(*at);
         }
-        unseen
+        self.lately = self.lately.split_off(&(self.horizon(), i64::MIN));
+        new
     }
 }
 
-fn print(call: &Call, events: &[AuditEvent]) -> Result<(), Failure> {
+/// Prints events as long as somebody reads them, in JSON a line each.
+fn print(call: &Call, events: &[AuditEvent]) -> Result<Reader, Failure> {
     for event in events {
-        match call.output.format {
-            OutputFormat::Json => write_out(&json::document(event)?)?,
-            OutputFormat::Text => write_out(&format!("{}\n", visible(&line(event))))?,
+        let line = match call.output.format {
+            OutputFormat::Json => json::document(event)?,
+            OutputFormat::Text => format!("{}\n", visible(&line(event))),
+        };
+        if write_while_read(&line)? == Reader::Gone {
+            return Ok(Reader::Gone);
         }
     }
-    Ok(())
+    Ok(Reader::There)
 }
 
 fn text(call: &Call, events: &[AuditEvent]) -> String {
@@ -251,5 +285,12 @@ mod tests {
         assert_eq!(by("90"), "2026-11-30T11:58:30Z");
         assert_eq!(by("2026-11-29T00:00:00+01:00"), "2026-11-28T23:00:00Z");
         assert!(Since::parse("yesterday").expect_err("no time").contains("2h"));
+    }
+
+    #[test]
+    fn a_look_goes_back_further_than_a_statement_may_take_and_no_further_than_an_hour() {
+        assert_eq!(look_back(Duration::from_secs(10)), SignedDuration::from_secs(70));
+        assert_eq!(look_back(Duration::from_mins(10)), SignedDuration::from_mins(11));
+        assert_eq!(look_back(Duration::MAX), SignedDuration::from_hours(1));
     }
 }

@@ -76,6 +76,16 @@ impl Failure {
         Self::new(Exit::Usage, "usage", message).hint("`taskdeck --help` shows what there is")
     }
 
+    /// `verb` decides about what belongs to no tenant, and a tenant was named.
+    pub fn no_tenants(verb: &str, what: &str) -> Self {
+        Self::new(
+            Exit::Usage,
+            "usage",
+            format!("{verb}: {what} are no tenant's, and what is done with one concerns every tenant"),
+        )
+        .hint("leave out --tenant (TASKDECK_TENANT, tenant in the configuration file)")
+    }
+
     /// What this program itself did not expect.
     pub fn unexpected(message: impl Into<String>) -> Self {
         Self::new(Exit::Unexpected, "unexpected", message)

@@ -3,6 +3,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
 use super::json;
@@ -85,6 +86,36 @@ fn utf8_locale() -> bool {
 pub(super) fn write_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     quiet(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Whether anybody still reads standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// As far as is known.
+    There,
+    /// The other end of the pipe is closed.
+    Gone,
+}
+
+/// Writes to standard output, for a command that goes on as long as somebody reads.
+pub(super) fn write_while_read(text: &str) -> io::Result<Reader> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks whether anybody still reads standard output, without writing to it.
+pub(super) fn reader() -> Reader {
+    let out = io::stdout();
+    // What nobody asks for is told too: that the other end is closed.
+    let mut fds = [PollFd::new(&out, PollFlags::empty())];
+    match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+        Ok(_) if fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => Reader::Gone,
+        _ => Reader::There,
+    }
 }
 
 /// Writes a line to standard error, made harmless. There is nobody left to tell if that fails.

@@ -6,18 +6,15 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::args::QueueArgs;
-use super::decide::outcome_of;
 use super::exit::{Exit, Failure};
 use super::open::{SchemaCheck, Session, open};
-use super::output::note;
+use super::outcome::{self, Answer, may_be_applied};
 use super::run::Call;
 use super::submit::tell_unknown;
 use super::table::Table;
-use crate::config::{OutputFormat, whole};
-use crate::db::{Access, DbError};
+use crate::config::whole;
 use crate::domain::figure::{age, thousands};
 use crate::domain::queue::{Effect, Gate, GateChange, Queue, QueueAct, QueueDecided, QueueDecision};
-use crate::domain::text::visible;
 use crate::domain::{Name, OperationId};
 
 #[derive(Debug, Serialize)]
@@ -25,15 +22,10 @@ struct List {
     queues: Vec<Queue>,
 }
 
+/// What a decision was about.
 #[derive(Debug, Serialize)]
-struct Document<'a> {
-    outcome: &'static str,
+struct About<'a> {
     queue: Option<Named<'a>>,
-    resolved_from_unknown: bool,
-    retries: u32,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Failure>,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,23 +91,19 @@ fn changed(change: &GateChange) -> String {
 /// A queue that is named wrongly. What the database says is printed as the decision's outcome.
 pub(super) async fn decide(call: &Call, act: QueueAct, args: &QueueArgs) -> Result<Exit, Failure> {
     let (queue, version) = named(&args.queue)?;
-    match ask(call, act, &queue, version, args.reason.as_deref()).await {
-        Ok(decided) => print(call, act, &queue, &decided),
-        Err(failure) => match (outcome_of(&failure), call.output.format) {
-            (Some(outcome), OutputFormat::Json) => {
-                let message = failure.message.clone();
-                let (resolved_from_unknown, error) = (false, Some(&failure));
-                let document =
-                    Document { outcome, queue: None, resolved_from_unknown, retries: 0, message, error };
-                call.output.print(&document, String::new)?;
-                if let Some(hint) = &failure.hint {
-                    note(&format!("hint: {hint}"));
-                }
-                Ok(failure.exit)
-            }
-            _ => Err(failure),
-        },
+    if call.settings.tenant.is_some() {
+        return Err(Failure::no_tenants(act.verb(), "queues"));
     }
+    outcome::write(
+        call,
+        act.verb(),
+        |_| About { queue: None },
+        async |session| {
+            let decided = send(call, act, &queue, version, args.reason.as_deref(), session).await?;
+            print(call, act, &queue, &decided)
+        },
+    )
+    .await
 }
 
 /// Reads `QUEUE` or `QUEUE@VERSION`.
@@ -129,22 +117,6 @@ fn named(text: &str) -> Result<(Name, Option<i64>), Failure> {
     Ok((name, version))
 }
 
-async fn ask(
-    call: &Call,
-    act: QueueAct,
-    queue: &Name,
-    version: Option<i64>,
-    reason: Option<&str>,
-) -> Result<QueueDecided, Failure> {
-    if call.settings.access == Access::ReadOnly {
-        return Err(Failure::read_only(&format!("the {}", act.verb())));
-    }
-    let session = open(&call.settings, act.verb(), SchemaCheck::First).await?;
-    let answer = send(call, act, queue, version, reason, &session).await;
-    session.close().await;
-    Ok(answer?)
-}
-
 async fn send(
     call: &Call,
     act: QueueAct,
@@ -152,7 +124,7 @@ async fn send(
     version: Option<i64>,
     reason: Option<&str>,
     session: &Session,
-) -> Result<QueueDecided, DbError> {
+) -> Result<QueueDecided, Failure> {
     let version = match version {
         Some(version) => version,
         None => session.db.gate(queue).await?.version,
@@ -165,7 +137,12 @@ async fn send(
         reason: reason.map(str::to_owned),
         operation: OperationId(Uuid::now_v7()),
     };
-    session.db.decide_queue(&decision, &tell_unknown).await
+    session.db.decide_queue(&decision, &tell_unknown).await.map_err(|error| {
+        let what = format!("the {} of queue {queue}", act.verb());
+        may_be_applied(error, &what, || {
+            "`taskdeck queues` tells whether it is paused, and by whom".to_owned()
+        })
+    })
 }
 
 fn print(call: &Call, act: QueueAct, queue: &Name, decided: &QueueDecided) -> Result<Exit, Failure> {
@@ -189,20 +166,8 @@ fn print(call: &Call, act: QueueAct, queue: &Name, decided: &QueueDecided) -> Re
         ),
     };
     let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
-    let document = Document {
-        outcome,
-        queue: Some(Named { name: queue.as_str(), gate }),
-        resolved_from_unknown,
-        retries,
-        message,
-        error: None,
-    };
-    call.output.print(&document, || {
-        let mut text = format!("{}\n", visible(&document.message));
-        if resolved_from_unknown {
-            text.push_str("The first answer was lost; this is what the database says happened.\n");
-        }
-        text
-    })?;
+    let about = About { queue: Some(Named { name: queue.as_str(), gate }) };
+    let answer = Answer { outcome, about, resolved_from_unknown, retries, message, error: None };
+    outcome::print(call, &answer, std::slice::from_ref(&answer.message))?;
     Ok(exit)
 }

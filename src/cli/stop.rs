@@ -8,14 +8,14 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::args::StopArgs;
-use super::decide::outcome_of;
 use super::exit::{Exit, Failure};
-use super::open::{SchemaCheck, Session, open};
+use super::open::Session;
+use super::outcome::{self, Answer, may_be_applied};
 use super::run::Call;
 use super::submit::{tell_unknown, value};
-use crate::config::{OutputFormat, duration};
-use crate::db::{Access, DbError};
-use crate::domain::instance::{SeenInstance, Stop};
+use crate::config::duration;
+use crate::db::DbError;
+use crate::domain::instance::Stop;
 use crate::domain::outcome::{StopAnswer, StopVerdict, Stopping};
 use crate::domain::text::visible;
 use crate::domain::{Instance, InstanceId, InstanceState, OperationId, StopMode, StopRequest};
@@ -26,62 +26,61 @@ const WAIT: Duration = Duration::from_mins(1);
 /// The pause between two looks of a wait.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What was asked and what came of it.
+/// What was asked.
 #[derive(Debug, Serialize)]
-struct Document {
-    outcome: &'static str,
+struct About {
     mode: StopMode,
     instances: Vec<Asked>,
-    resolved_from_unknown: bool,
-    retries: u32,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<Failure>,
 }
 
-/// One instance that was named.
+/// One instance that was named, or one of all.
 #[derive(Debug, Serialize)]
 struct Asked {
-    id: InstanceId,
+    /// None where there is no such instance.
+    id: Option<InstanceId>,
+    /// What was written instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     outcome: &'static str,
     instance: Option<Stopping>,
     #[serde(skip)]
+    awaited: Awaited,
+    #[serde(skip)]
     sentence: String,
+}
+
+/// Whether `--wait` sees an instance end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Yes,
+    No,
 }
 
 /// Asks, and says what became of it.
 ///
 /// # Errors
-/// What was named does not exist, or means several instances. What the database says.
+/// What was named means several instances. What the database says is printed as the request's outcome.
 pub(super) async fn run(call: &Call, args: &StopArgs) -> Result<Exit, Failure> {
     let mode = mode(&args.mode)?;
     let within = value("--timeout", args.timeout.as_deref(), duration::parse)?.unwrap_or(WAIT);
-    if call.settings.access == Access::ReadOnly {
-        return Err(Failure::read_only("the stop"));
+    if call.settings.tenant.is_some() {
+        return Err(Failure::no_tenants("stop", "instances"));
     }
-    let session = open(&call.settings, "stop", SchemaCheck::First).await?;
-    let answered = ask(call, args, mode, &session).await;
-    let waited = match answered {
-        Ok((mut document, exit)) => {
-            if args.wait {
-                document.error = wait(&session, &mut document, within).await.err();
-            }
-            Ok((document, exit))
+    let nobody = |_| About { mode, instances: Vec::new() };
+    outcome::write(call, "stop", nobody, async |session| {
+        let (mut answer, mut exit) = ask(call, args, mode, session).await?;
+        if args.wait
+            && let Err(failure) = wait(session, &mut answer.about.instances, within).await
+        {
+            exit = failure.exit;
+            answer.error = Some(failure);
         }
-        Err(failure) => Err(failure),
-    };
-    session.close().await;
-    let (document, exit) = match waited {
-        Ok(answered) => answered,
-        // A failure on the way is the request's outcome too: a script reads `outcome` whatever happened.
-        Err(failure) => match (outcome_of(&failure), call.output.format) {
-            (Some(outcome), OutputFormat::Json) => (failed(outcome, mode, failure), Exit::Unexpected),
-            _ => return Err(failure),
-        },
-    };
-    let exit = document.error.as_ref().map_or(exit, |failure| failure.exit);
-    call.output.print(&document, || text(&document))?;
-    Ok(exit)
+        let lines = lines(&answer.about.instances);
+        answer.message = lines.join(". ");
+        outcome::print(call, &answer, &lines)?;
+        Ok(exit)
+    })
+    .await
 }
 
 fn mode(text: &str) -> Result<StopMode, Failure> {
@@ -96,68 +95,27 @@ async fn ask(
     args: &StopArgs,
     mode: StopMode,
     session: &Session,
-) -> Result<(Document, Exit), Failure> {
+) -> Result<(Answer<About>, Exit), Failure> {
     // Instances are no tenant's.
     let known = session.db.instances(None).await?;
-    let seen: Vec<SeenInstance> =
-        if args.all { named::all(&known, mode) } else { named::each(&known, &args.instances)? };
+    let named = if args.all { named::all(&known, mode) } else { named::each(&known, &args.instances)? };
     let stop = Stop {
         mode,
-        instances: seen,
+        instances: named.to_ask,
         operator: call.settings.operator.clone(),
         reason: args.reason.clone(),
         operation: OperationId(Uuid::now_v7()),
     };
-    if stop.instances.is_empty() {
-        return Ok((nobody(&known, mode), Exit::Done));
-    }
-    let answer = session.db.stop(&stop, &tell_unknown).await?;
-    Ok(document(&answer))
-}
-
-/// Nothing works, or everything that works was asked already.
-fn nobody(known: &[Instance], mode: StopMode) -> Document {
-    let stopping: Vec<String> = known
-        .iter()
-        .filter(|instance| instance.state.runs_tasks())
-        .map(|instance| {
-            let asked =
-                instance.stop.as_ref().map_or_else(String::new, |stop| format!(", {}", asked_by(stop)));
-            format!("{} is {} already{asked}", instance.label(), instance.state.as_str())
-        })
-        .collect();
-    let message = if stopping.is_empty() { "no workers run".to_owned() } else { stopping.join(". ") };
-    let (instances, resolved_from_unknown) = (Vec::new(), false);
-    Document {
-        outcome: "committed",
-        mode,
-        instances,
-        resolved_from_unknown,
-        retries: 0,
-        message,
-        error: None,
-    }
-}
-
-fn failed(outcome: &'static str, mode: StopMode, failure: Failure) -> Document {
-    let message = failure.message.clone();
-    let (instances, resolved_from_unknown) = (Vec::new(), false);
-    Document { outcome, mode, instances, resolved_from_unknown, retries: 0, message, error: Some(failure) }
-}
-
-fn document(answer: &StopAnswer) -> (Document, Exit) {
-    let instances: Vec<Asked> = answer
-        .instances
-        .iter()
-        .map(|(id, verdict)| {
-            let (outcome, instance) = match verdict {
-                StopVerdict::Committed { instance } => ("committed", Some(instance.clone())),
-                StopVerdict::Conflict { instance } => ("conflict", Some(instance.clone())),
-                StopVerdict::NotFound => ("not_found", None),
-            };
-            Asked { id: *id, outcome, instance, sentence: sentence(answer.mode, *id, verdict) }
-        })
-        .collect();
+    let answer = if stop.instances.is_empty() {
+        StopAnswer { mode, instances: Vec::new(), resolved_from_unknown: false, retries: 0 }
+    } else {
+        session.db.stop(&stop, &tell_unknown).await.map_err(|error| {
+            may_be_applied(error, "the stop", || "`taskdeck instances` tells who was asked".to_owned())
+        })?
+    };
+    let asked = answer.instances.iter().map(|(id, verdict)| asked(mode, *id, verdict, args));
+    let before = named.asked_before.iter().map(|instance| asked_before(instance));
+    let instances: Vec<Asked> = asked.chain(before).chain(named.unknown.into_iter().map(unknown)).collect();
     let has = |outcome| instances.iter().any(|asked| asked.outcome == outcome);
     let (outcome, exit) = if has("not_found") {
         ("not_found", Exit::NotFound)
@@ -166,10 +124,55 @@ fn document(answer: &StopAnswer) -> (Document, Exit) {
     } else {
         ("committed", Exit::Done)
     };
-    let sentences: Vec<&str> = instances.iter().map(|asked| asked.sentence.as_str()).collect();
-    let message = sentences.join(". ");
-    let (mode, resolved_from_unknown, retries) = (answer.mode, answer.resolved_from_unknown, answer.retries);
-    (Document { outcome, mode, instances, resolved_from_unknown, retries, message, error: None }, exit)
+    let StopAnswer { resolved_from_unknown, retries, .. } = answer;
+    let (about, message) = (About { mode, instances }, String::new());
+    Ok((Answer { outcome, about, resolved_from_unknown, retries, message, error: None }, exit))
+}
+
+fn asked(mode: StopMode, id: InstanceId, verdict: &StopVerdict, args: &StopArgs) -> Asked {
+    let (outcome, instance, awaited) = match verdict {
+        StopVerdict::Committed { instance } => ("committed", Some(instance.clone()), Awaited::Yes),
+        // Of all of them somebody else has asked this one meanwhile, or it has ended.
+        StopVerdict::Conflict { instance } => {
+            ("conflict", Some(instance.clone()), if args.all { Awaited::Yes } else { Awaited::No })
+        }
+        StopVerdict::NotFound => ("not_found", None, Awaited::No),
+    };
+    Asked { id: Some(id), name: None, outcome, instance, awaited, sentence: sentence(mode, id, verdict) }
+}
+
+fn asked_before(instance: &Instance) -> Asked {
+    let who = instance.stop.as_ref().map_or_else(String::new, asked_by);
+    let label = instance.label();
+    Asked {
+        id: Some(instance.id),
+        name: None,
+        outcome: "asked_before",
+        sentence: format!("{label} is {} already, {who}", instance.state.as_str()),
+        instance: Some(Stopping {
+            id: instance.id,
+            label,
+            state: instance.state,
+            lease_past: instance.lease_left_s < 0.0,
+            stop_version: instance.stop_version,
+            stop: instance.stop.clone(),
+        }),
+        awaited: Awaited::Yes,
+    }
+}
+
+fn unknown(name: String) -> Asked {
+    Asked {
+        id: None,
+        outcome: "not_found",
+        instance: None,
+        awaited: Awaited::No,
+        sentence: format!(
+            "there is no instance `{}`, and none of that name ended within the last hour; `taskdeck instances` lists them",
+            visible(&name)
+        ),
+        name: Some(name),
+    }
 }
 
 fn sentence(mode: StopMode, id: InstanceId, verdict: &StopVerdict) -> String {
@@ -206,27 +209,27 @@ fn asked_by(stop: &StopRequest) -> String {
     format!("{} asked it to {} at {}{why}", stop.by, stop.mode.as_str(), stop.at.strftime("%H:%M:%SZ"))
 }
 
-/// Waits until each instance that was asked has ended, and puts its state into the document.
-async fn wait(session: &Session, document: &mut Document, within: Duration) -> Result<(), Failure> {
+/// Waits until each instance that is awaited has ended, and takes over what it does.
+async fn wait(session: &Session, asked: &mut [Asked], within: Duration) -> Result<(), Failure> {
     let started = Instant::now();
     loop {
         match session.db.instances(None).await {
-            Ok(now) => look(document, &now),
+            Ok(now) => look(asked, &now),
             // It comes back, or the time passes.
             Err(DbError::Unavailable(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        let asked = || document.instances.iter().filter(|asked| asked.outcome == "committed");
-        let lives =
-            |asked: &&Asked| asked.instance.as_ref().is_some_and(|instance| instance.state.runs_tasks());
-        let living: Vec<&str> = asked()
-            .filter(lives)
-            .filter_map(|asked| asked.instance.as_ref().map(|instance| instance.label.as_str()))
+        let awaited = || asked.iter().filter(|asked| asked.awaited == Awaited::Yes);
+        let living: Vec<&str> = awaited()
+            .filter_map(|asked| asked.instance.as_ref())
+            .filter(|instance| instance.state.runs_tasks())
+            .map(|instance| instance.label.as_str())
             .collect();
         if living.is_empty() {
-            return match asked().find(|asked| {
+            let lost = |asked: &&Asked| {
                 asked.instance.as_ref().is_some_and(|instance| instance.state == InstanceState::Lost)
-            }) {
+            };
+            return match awaited().find(lost) {
                 Some(lost) => Err(Failure::new(Exit::Unexpected, "lost", lost.sentence.clone())),
                 None => Ok(()),
             };
@@ -242,12 +245,10 @@ async fn wait(session: &Session, document: &mut Document, within: Duration) -> R
 }
 
 /// Takes over what each instance does now.
-fn look(document: &mut Document, now: &[Instance]) {
-    for asked in document.instances.iter_mut().filter(|asked| asked.outcome == "committed") {
-        let (Some(row), Some(instance)) = (now.iter().find(|row| row.id == asked.id), &mut asked.instance)
-        else {
-            continue;
-        };
+fn look(asked: &mut [Asked], now: &[Instance]) {
+    for asked in asked.iter_mut().filter(|asked| asked.awaited == Awaited::Yes) {
+        let Some(instance) = &mut asked.instance else { continue };
+        let Some(row) = now.iter().find(|row| row.id == instance.id) else { continue };
         instance.state = row.state;
         instance.lease_past = row.lease_left_s < 0.0;
         asked.sentence = match row.state {
@@ -259,22 +260,11 @@ fn look(document: &mut Document, now: &[Instance]) {
             other => format!("{}: {}, {} in flight", instance.label, other.as_str(), row.running),
         };
     }
-    let sentences: Vec<&str> = document.instances.iter().map(|asked| asked.sentence.as_str()).collect();
-    document.message = sentences.join(". ");
 }
 
-fn text(document: &Document) -> String {
-    let mut lines: Vec<String> = if document.instances.is_empty() {
-        vec![document.message.clone()]
-    } else {
-        document.instances.iter().map(|asked| asked.sentence.clone()).collect()
-    };
-    if document.resolved_from_unknown {
-        lines.push("The first answer was lost; this is what the database says happened.".to_owned());
+fn lines(asked: &[Asked]) -> Vec<String> {
+    if asked.is_empty() {
+        return vec!["no workers run".to_owned()];
     }
-    if let Some(failure) = &document.error {
-        lines.push(failure.message.clone());
-        lines.extend(failure.hint.iter().map(|hint| format!("hint: {hint}")));
-    }
-    lines.iter().flat_map(|line| [visible(line), "\n".into()]).collect()
+    asked.iter().map(|asked| asked.sentence.clone()).collect()
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::args::SubmitArgs;
 use super::exit::{Exit, Failure};
 use super::open::{SchemaCheck, Session, open};
+use super::outcome::may_be_applied;
 use super::output::{Output, note};
 use super::run::Call;
 use super::wait::{self, Waited};
@@ -77,7 +78,9 @@ async fn submit_one(
     session: &Session,
     wanted: Wanted<'_>,
 ) -> Result<Exit, Failure> {
-    let submitted = session.db.submit(wanted.text, wanted.new, wanted.key, &tell_unknown).await?;
+    let submitted = session.db.submit(wanted.text, wanted.new, wanted.key, &tell_unknown).await;
+    let submitted =
+        submitted.map_err(|error| may_be_applied(error, "the submit", || find_out(args.key.as_deref())))?;
     let said = said(&submitted, wanted, args.key.as_deref());
     let Submitted { task, created, resolved_from_unknown } = submitted;
     let document = |task, error| {
@@ -95,14 +98,26 @@ async fn submit_one(
             document(&task, None)?;
             Ok(if task.status == Status::Succeeded { Exit::Done } else { Exit::Unexpected })
         }
-        Waited::TimedOut(task) => {
-            let failure = wait::timed_out(&task, wanted.timeout);
+        Waited::TimedOut { task, trouble } => {
+            let failure = wait::timed_out(&task, wanted.timeout, trouble.as_ref());
             match call.output.format {
                 crate::config::OutputFormat::Json => document(&task, Some(&failure))?,
                 crate::config::OutputFormat::Text => return Err(failure),
             }
             Ok(failure.exit)
         }
+    }
+}
+
+/// How to find out whether a submit is in the table.
+fn find_out(key: Option<&str>) -> String {
+    match key {
+        Some(key) => {
+            format!("send it again with --key {}: it never makes a second task", visible(key))
+        }
+        None => "look before it is sent again: `taskdeck list` has the newest tasks first, `--search TEXT` finds one \
+                 by its text; what has a --key may simply be sent again"
+            .to_owned(),
     }
 }
 

@@ -19,13 +19,18 @@ pub(super) enum Waited {
     /// The task is in a final state.
     Ended(Task),
     /// The time passed; the task as it was last seen.
-    TimedOut(Task),
+    TimedOut {
+        /// The task.
+        task: Task,
+        /// Why it could not be looked at last.
+        trouble: Option<DbError>,
+    },
 }
 
 /// Waits until `task` is in a final state, at most `within`.
 ///
 /// # Errors
-/// The task is gone; or the time passed while the database could not be asked.
+/// The task is gone, or what the database says but that it cannot be had now.
 pub(super) async fn until_final(db: &Db, mut task: Task, within: Duration) -> Result<Waited, Failure> {
     let started = Instant::now();
     let mut pause = FIRST;
@@ -33,7 +38,7 @@ pub(super) async fn until_final(db: &Db, mut task: Task, within: Duration) -> Re
     while !task.status.is_final() {
         let left = within.saturating_sub(started.elapsed());
         if left.is_zero() {
-            return trouble.map_or(Ok(Waited::TimedOut(task)), |error| Err(error.into()));
+            return Ok(Waited::TimedOut { task, trouble });
         }
         tokio::time::sleep(pause.min(left)).await;
         pause = (pause * 2).min(LONGEST);
@@ -55,10 +60,18 @@ fn gone(task: &Task) -> Failure {
     Failure::new(Exit::NotFound, "not_found", format!("task {} is no longer in the database", task.id))
 }
 
-/// The failure of a wait whose time has passed.
-pub(super) fn timed_out(task: &Task, within: Duration) -> Failure {
-    let (id, status) = (task.id, task.status);
-    let message = format!("task {id} is still {status} after {}", duration::show(within));
+/// The failure of a wait whose time has passed. The task is in the table whatever the database says now, so it is none
+/// of a submit.
+pub(super) fn timed_out(task: &Task, within: Duration, trouble: Option<&DbError>) -> Failure {
+    let (id, status, within) = (task.id, task.status, duration::show(within));
+    let message = match trouble {
+        None => format!("task {id} is still {status} after {within}"),
+        Some(error) => {
+            format!(
+                "task {id} was {status} when last seen, and after {within} it cannot be looked at: {error}"
+            )
+        }
+    };
     Failure::new(Exit::Unexpected, "timeout", message)
         .hint(format!("it is submitted and goes on: `taskdeck show {id}`, and a longer --timeout next time"))
 }

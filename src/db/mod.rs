@@ -29,6 +29,7 @@ pub mod sql;
 mod stop;
 mod submit;
 mod tasks;
+mod wakes;
 
 use std::sync::Arc;
 
@@ -82,7 +83,8 @@ struct Inner {
     listener: Connector,
     limits: Limits,
     statements: Arc<StatementTallies>,
-    wakes: submit::Wakes,
+    wakes: wakes::Wakes,
+    fleet_wakes: wakes::Wakes,
 }
 
 impl Db {
@@ -112,7 +114,8 @@ impl Db {
                 listener,
                 schema,
                 statements: Arc::clone(&statements),
-                wakes: submit::Wakes::default(),
+                wakes: wakes::Wakes::default(),
+                fleet_wakes: wakes::Wakes::default(),
                 limits: limits.clone(),
             }),
         };

@@ -10,7 +10,7 @@ use super::Db;
 use super::error::DbError;
 use super::resolve::{OnUnknown, resolve};
 use super::row::get;
-use super::sql::{STOP, STOPS_ASKED, WAKE};
+use super::sql::{STOP, STOPS_ASKED};
 use crate::domain::input::storable;
 use crate::domain::instance::{SeenInstance, Stop};
 use crate::domain::outcome::{StopAnswer, StopVerdict, Stopping};
@@ -29,10 +29,9 @@ impl Db {
         // An instance whose answer to this cannot be had is there to be looked at, so nothing is read in its place.
         let no_trace = || async { Ok(None) };
         let resolved = resolve(on_unknown, || self.stop_once(stop, &seen), no_trace).await?;
-        let channel = self.inner.schema.fleet_channel();
-        // Whoever misses it reads the request at its next heartbeat, so a failure is nothing but a delay.
-        if let Err(error) = self.inner.operator.query(WAKE, &[(&channel, Type::TEXT)]).await {
-            tracing::debug!(%error, "no wake-up was sent");
+        // Whoever misses the wake-up reads the request at its next heartbeat.
+        if resolved.answer.iter().any(|(_, verdict)| matches!(verdict, StopVerdict::Committed { .. })) {
+            self.wake_fleet();
         }
         Ok(StopAnswer {
             mode: stop.mode,

@@ -1,8 +1,6 @@
-//! Submitting texts, and telling workers that there is something to do.
+//! Submitting texts.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -12,15 +10,11 @@ use super::error::DbError;
 use super::pool::Param;
 use super::resolve::{OnUnknown, resolve};
 use super::row::{get, task};
-use super::sql::{SUBMIT, SUBMITTED, WAKE};
+use super::sql::{SUBMIT, SUBMITTED};
 use super::tasks::Preview;
 use crate::domain::input::{Admission, SubmissionKey, storable};
 use crate::domain::outcome::Submitted;
 use crate::domain::{Approval, NewTask, Status, Task};
-
-/// The least time between two wake-ups by one process. A commit with a NOTIFY in it takes a lock of the whole
-/// database, so a thousand submits make ten of them, not a thousand.
-const WAKE_EVERY: Duration = Duration::from_millis(100);
 
 impl Db {
     /// Submits one text. Sending it again under the same key finds the task that was made.
@@ -135,30 +129,6 @@ impl Db {
         let rows = self.inner.operator.query(SUBMITTED, params).await?;
         rows.iter().map(|row| Ok((get(row, "submission", "a submit")?, task(row)?, Made::Before))).collect()
     }
-
-    /// Tells listeners that there may be something to do, at most every 100 ms; polling finds it otherwise. It is sent
-    /// beside the caller: no answer waits for it.
-    pub fn wake(&self) {
-        let Some(after) = self.inner.wakes.owe(Instant::now()) else { return };
-        let db = self.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(after).await;
-            db.settle_wakes().await;
-        });
-    }
-
-    /// Sends the wake-up that is still owed, or waits for it to be sent; for a program that is about to end.
-    pub async fn settle_wakes(&self) {
-        let _sending = self.inner.wakes.sending.lock().await;
-        if !self.inner.wakes.settle(Instant::now()) {
-            return;
-        }
-        let channel = self.inner.schema.channel();
-        // Whoever misses it finds the row at the next poll, so a failure is nothing but a delay.
-        if let Err(error) = self.inner.operator.query(WAKE, &[(&channel, Type::TEXT)]).await {
-            tracing::debug!(%error, "no wake-up was sent");
-        }
-    }
 }
 
 /// The answers in the order of `ids`.
@@ -186,63 +156,4 @@ fn in_order(ids: &[Uuid], mut made: Vec<(Uuid, Task, Made)>) -> Result<Vec<Submi
 enum Made {
     Now,
     Before,
-}
-
-/// When wake-ups were and will be sent.
-#[derive(Debug, Default)]
-pub(crate) struct Wakes {
-    state: Mutex<WakeState>,
-    /// Held while one is sent, so that a program that ends can wait for it.
-    sending: tokio::sync::Mutex<()>,
-}
-
-#[derive(Debug, Default)]
-struct WakeState {
-    last: Option<Instant>,
-    owed: bool,
-}
-
-impl Wakes {
-    /// Notes that a wake-up is owed; returns after what time to send it, unless somebody is to send one already.
-    fn owe(&self, now: Instant) -> Option<Duration> {
-        let mut state = self.lock();
-        if state.owed {
-            return None;
-        }
-        state.owed = true;
-        let since = state.last.map_or(WAKE_EVERY, |last| now.duration_since(last));
-        Some(WAKE_EVERY.saturating_sub(since))
-    }
-
-    /// Whether one was owed; it no longer is.
-    fn settle(&self, now: Instant) -> bool {
-        let mut state = self.lock();
-        if state.owed {
-            state.last = Some(now);
-        }
-        std::mem::take(&mut state.owed)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, WakeState> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thousand_submits_make_few_wake_ups_and_none_is_forgotten() {
-        let wakes = Wakes::default();
-        let start = Instant::now();
-        assert_eq!(wakes.owe(start), Some(Duration::ZERO));
-        assert_eq!(wakes.owe(start), None, "one is on its way");
-        assert!(wakes.settle(start));
-        assert!(!wakes.settle(start));
-        assert_eq!(wakes.owe(start + Duration::from_millis(30)), Some(Duration::from_millis(70)));
-        assert_eq!(wakes.owe(start + Duration::from_millis(40)), None);
-        assert!(wakes.settle(start + Duration::from_millis(100)));
-        assert_eq!(wakes.owe(start + Duration::from_secs(1)), Some(Duration::ZERO));
-    }
 }

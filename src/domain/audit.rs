@@ -39,8 +39,17 @@ pub struct AuditEvent {
     pub operation_id: OperationId,
 }
 
-/// Which events.
+/// Some of the events that were asked for, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AuditPage {
+    /// The events.
+    pub events: Vec<AuditEvent>,
+    /// Where to go on ([`AuditQuery::before`]); none where there are no others.
+    pub next_before: Option<i64>,
+}
+
+/// Which events.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditQuery {
     /// Only about this task.
     pub task: Option<TaskId>,
@@ -54,4 +63,19 @@ pub struct AuditQuery {
     pub tenant: Option<String>,
     /// The most events; at least 1.
     pub limit: i64,
+    /// How many events are looked at where a time or a tenant narrows them, so that few that match do not have all of
+    /// them read; at least 1.
+    pub window: i64,
+}
+
+impl AuditQuery {
+    /// How many events a reader looks at who says nothing else.
+    pub const WINDOW: i64 = 50_000;
+}
+
+impl Default for AuditQuery {
+    fn default() -> Self {
+        let window = Self::WINDOW;
+        Self { task: None, actor: None, since: None, before: None, tenant: None, limit: 50, window }
+    }
 }

@@ -206,8 +206,14 @@ async fn nobody_approves_what_they_submitted_where_four_eyes_are_asked_for() {
             (&json!("refused"), &json!("SUBMITTED"))
         );
         assert!(refused["message"].as_str().is_some_and(|text| text.contains("four eyes")), "{refused}");
+        assert_eq!(refused["error"]["kind"], "refused");
+        assert_eq!(refused["error"]["hint"], format!("another operator may: `taskdeck approve {id}`"));
         assert_eq!(user.json(0, &["show", id])["events"], json!([]));
     }
+    let run = careful.run(&["approve", "1", "2"]);
+    assert_eq!(run.code, 7);
+    assert!(run.err.contains("another operator may: `taskdeck approve 1 2`"), "{run:?}");
+    assert_eq!(careful.json(7, &["approve", "1", "2"])["error"]["kind"], "refused", "also of several");
     assert_eq!(careless.json(0, &["show", "1"])["task"]["submitted_by"], "tester");
     assert_eq!(careful.json(0, &["--operator", "bob", "approve", "1", "2"])["outcome"], "committed");
 }

@@ -1,12 +1,12 @@
 //! `taskdeck events`: the audit trail for people and scripts, and as it happens.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::runner::{User, wait};
-use crate::support::database;
+use crate::runner::{User, eventually, wait};
+use crate::support::{TestDb, database};
 
 fn told(document: &Value) -> Vec<(String, String)> {
     let events = document["events"].as_array().expect("a list");
@@ -94,4 +94,109 @@ async fn what_happens_is_told_as_it_happens_each_once_and_in_spite_of_an_outage(
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
     assert_eq!(wait(&mut child, &["events"]), 0);
+}
+
+/// So many events, each a second after the other, the last of them `ago` seconds old.
+fn fill(db: &TestDb, count: u32, ago: u32, task: &str, actor: &str) {
+    db.psql(&format!(
+        "INSERT INTO taskdeck.events (task_id, queue, at, actor, move, status_before, status_after, version_before, \
+         version_after, operation_id) \
+         SELECT {task}, 'q', now() - ({ago} + {count} - n) * interval '1 second', '{actor} ' || n, 'pause', 'open', 'paused', n, \
+         n + 1, gen_random_uuid() FROM generate_series(1, {count}) AS n ORDER BY n"
+    ));
+}
+
+/// A run of `events --follow`, and what it prints.
+fn following(user: &User, args: &[&str]) -> (Child, impl FnMut() -> Value + use<>) {
+    let all = [&["--output", "json", "events", "--follow"], args].concat();
+    let mut command = user.command(&all);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("start");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let next = move || {
+        serde_json::from_str(&lines.next().expect("a line").expect("UTF-8")).expect("a document a line")
+    };
+    (child, next)
+}
+
+fn end(mut child: Child) {
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    assert_eq!(wait(&mut child, &["events"]), 0);
+}
+
+#[tokio::test]
+async fn what_was_there_before_is_no_news() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    fill(&db, 40, 5, "NULL", "before");
+    let (child, mut next) = following(&user, &["--limit", "2", "--statement-timeout", "10m"]);
+    assert_eq!((&next()["actor"], &next()["actor"]), (&json!("before 39"), &json!("before 40")));
+    // Once it has looked again, older ones would have been printed.
+    user.text(0, &["pause", "default"]);
+    assert_eq!(next()["actor"], "tester", "nothing old, nothing out of order");
+    // One whose statement took as long as a statement may take here.
+    fill(&db, 1, 500, "NULL", "slow");
+    assert_eq!(next()["actor"], "slow 1");
+    end(child);
+}
+
+#[tokio::test]
+async fn following_ends_when_nobody_reads_it() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    fill(&db, 1, 0, "NULL", "one");
+    let (mut child, mut next) = following(&user, &[]);
+    assert_eq!(next()["actor"], "one 1");
+    drop(next);
+    // Nothing more happens, so nothing more is written.
+    assert_eq!(wait(&mut child, &["events"]), 0);
+}
+
+#[tokio::test]
+async fn a_signal_ends_it_while_a_read_is_under_way() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    fill(&db, 1, 0, "NULL", "one");
+    let (child, mut next) = following(&user, &["--statement-timeout", "1h", "--lock-timeout", "1h"]);
+    assert_eq!(next()["actor"], "one 1");
+    let mut holder = std::process::Command::new("psql")
+        .args(["-X", "-q", "-d", &db.url])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("psql starts");
+    let mut sql = holder.stdin.take().expect("piped");
+    writeln!(sql, "BEGIN; LOCK TABLE taskdeck.events IN ACCESS EXCLUSIVE MODE;").expect("psql reads");
+    eventually("a read waits", || {
+        db.psql("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'taskdeck.events'::regclass")
+            == "1"
+    });
+    end(child);
+    drop(sql);
+    assert!(holder.wait().expect("wait").success());
+}
+
+/// However few match, one call reads a bounded number of events and says where to go on.
+#[tokio::test]
+async fn a_call_that_finds_little_says_where_to_go_on() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    user.text(0, &["submit", "--tenant", "acme", "x"]);
+    user.text(0, &["submit", "y"]);
+    user.text(0, &["cancel", "1"]);
+    fill(&db, 50_000, 0, "2", "busy");
+    let first = user.json(0, &["--tenant", "acme", "events"]);
+    assert_eq!(first["events"], json!([]));
+    let before = first["next_before"].as_i64().expect("where to go on").to_string();
+    let second = user.json(0, &["--tenant", "acme", "events", "--before", &before]);
+    assert_eq!(told(&second), [("tester".to_owned(), "cancel".to_owned())]);
+    assert_eq!(second["next_before"], Value::Null);
+    let run = user.run(&["--tenant", "acme", "events"]);
+    assert!(run.out.contains("no such event") && run.err.contains(&format!("--before {before}")), "{run:?}");
+    // What is named by its task is found at once.
+    assert_eq!(told(&user.json(0, &["--tenant", "acme", "events", "--task", "1"])).len(), 1);
+    // What is older than was asked for is not gone on with.
+    let recent = user.json(0, &["events", "--since", "1s"]);
+    assert_eq!(recent["next_before"], Value::Null, "{recent}");
 }

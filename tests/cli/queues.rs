@@ -55,3 +55,33 @@ async fn a_queue_that_cannot_be_is_refused_before_the_database_is_asked() {
     assert_eq!(user.json(7, &["--read-only", "resume", "bills"])["outcome"], "refused");
     assert_eq!(user.json(5, &["pause", "bills"])["outcome"], "unavailable");
 }
+
+/// A queue is nobody's: who may see one tenant's tasks alone does not pause everybody's.
+#[test]
+fn a_tenant_pauses_nothing() {
+    let user = User::of("postgresql://nobody@127.0.0.1:1/none");
+    for command in ["pause", "resume"] {
+        let error = user.json(2, &["--tenant", "acme", command, "bills"]);
+        assert_eq!(error["error"]["kind"], "usage");
+        let message = error["error"]["message"].as_str().expect("a message");
+        assert!(message.contains("queues are no tenant's"), "{message}");
+    }
+}
+
+/// How often the server had rolled it back is told, whether it was given up or not.
+#[tokio::test]
+async fn a_decision_that_was_tried_again_says_so() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    db.psql(
+        "CREATE SEQUENCE tries; \
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+           IF nextval('tries') < 7 THEN RAISE EXCEPTION 'as told' USING ERRCODE = '40001'; END IF; \
+           RETURN NEW; END $$; \
+         CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON taskdeck.queues FOR EACH ROW EXECUTE FUNCTION refuse()",
+    );
+    let given_up = user.json(5, &["pause", "bills"]);
+    assert_eq!((&given_up["outcome"], &given_up["retries"]), (&json!("unavailable"), &json!(3)));
+    let text = user.text(0, &["pause", "bills"]);
+    assert!(text.ends_with("It was decided again 2 times, as the server had rolled it back.\n"), "{text}");
+}

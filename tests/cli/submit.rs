@@ -35,6 +35,7 @@ async fn a_text_is_submitted_and_answered_with_the_whole_task() {
         "scheduled_at",
         "started_at",
         "finished_at",
+        "submitted_by",
     ];
     expected.sort_unstable();
     assert_eq!(names, expected);

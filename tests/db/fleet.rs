@@ -15,7 +15,7 @@ use crate::proxy::{Cut, Proxy};
 use crate::scene::{
     LONG, beat, claim, name, new_instance, number, operation, outside, quiet, submit_as, worker,
 };
-use crate::support::{PATIENCE, database, open, shared_server};
+use crate::support::{PATIENCE, database, open, shared_server, until};
 
 pub(crate) fn stop(by: &str, mode: StopMode, seen: &[(InstanceId, i64)]) -> Stop {
     Stop {
@@ -179,6 +179,29 @@ async fn a_request_wakes_whoever_listens_apart_from_work() {
     assert_eq!(listener.wait(PATIENCE).await.expect("heard"), Wake::Fleet);
     test.db.wake();
     assert_eq!(listener.wait(PATIENCE).await.expect("heard"), Wake::Work);
+}
+
+/// The wake-up is sent beside the caller, and only where somebody was asked.
+#[tokio::test]
+async fn no_answer_waits_for_the_wake_up() {
+    let test = database().await;
+    let server = shared_server();
+    let proxy = Proxy::start(server.port()).await;
+    let url = test.url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port()));
+    let limits = Limits { statement: Duration::from_hours(1), ..Limits::default() };
+    let db = open(&format!("{url}?sslmode=disable"), limits).await;
+    let id = worker(&test.db).await;
+    proxy.cut(Cut::Stall, "pg_notify");
+    let within = tokio::time::timeout(PATIENCE, async {
+        let verdicts = ask(&db, &stop("bob", StopMode::Drain, &[(id, 9)])).await;
+        assert!(refused(&verdicts[0]).is_some());
+        db.settle_wakes().await;
+        assert_eq!(proxy.cuts(), 0, "nobody was asked, so nobody is woken");
+        let verdicts = ask(&db, &stop("bob", StopMode::Drain, &[(id, 0)])).await;
+        assert!(asked(&verdicts[0]).is_some());
+    });
+    within.await.expect("the answer is there before the wake-up is");
+    until("the wake-up is on its way", || async { (proxy.cuts() == 1).then_some(()) }).await;
 }
 
 #[tokio::test]

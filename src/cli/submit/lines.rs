@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{open_file, tell_unknown, unreadable};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::open::{SchemaCheck, open};
+use crate::cli::outcome::may_be_applied;
 use crate::cli::output::note;
 use crate::cli::run::Call;
 use crate::domain::figure::thousands;
@@ -84,12 +85,19 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit,
             exit
         }
         Err(Stopped::Sending { error, from }) => {
-            let failure = Failure::from(error);
+            let what = format!("what begins with line {from} (one statement: all of its lines or none)");
+            let failure = may_be_applied(error, &what, || {
+                "`taskdeck list` has the newest tasks first: look whether that line is there before it is sent again"
+                    .to_owned()
+            });
             let exit = failure.exit;
-            let message = format!(
-                "{}; stopped before line {from}, from which on nothing is known to be submitted",
-                failure.message
-            );
+            let message = match exit {
+                Exit::Unknown => failure.message.clone(),
+                _ => format!(
+                    "{}; stopped before line {from}, from which on nothing is submitted",
+                    failure.message
+                ),
+            };
             report.error = Some(Failure { message, ..failure });
             exit
         }

@@ -1,0 +1,58 @@
+//! What `events`, `pause`, `resume` and `stop` are told: what is about the history, queues and processes, not one task.
+
+use clap::Args;
+
+/// Which events.
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Only about this task
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub task: Option<String>,
+    /// Only since then: a length of time back from now (2h), or a moment (2026-11-30T08:00:00Z)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// Only with a lower number: the next page
+    #[arg(long, value_name = "ID", conflicts_with = "follow", allow_hyphen_values = true)]
+    pub before: Option<String>,
+    /// The most events, the newest of them [default: 50]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub limit: Option<String>,
+    /// Go on with what happens from now on, until a signal; in JSON a line each
+    #[arg(long)]
+    pub follow: bool,
+}
+
+/// Which queue to decide about.
+#[derive(Debug, Args)]
+pub struct QueueArgs {
+    /// The queue; with @VERSION (`taskdeck queues` shows it) only if nobody has changed it since
+    #[arg(value_name = "QUEUE[@VERSION]")]
+    pub queue: String,
+    /// Why; it is shown with the queue and stands in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+/// Whom to ask to shut down.
+#[derive(Debug, Args)]
+pub struct StopArgs {
+    /// Instances, each by its id, the beginning of it (from four characters), or host:pid; `taskdeck instances` lists them. With @VERSION
+    /// (`stop_version` there) only if nobody has asked it since
+    #[arg(value_name = "INSTANCE[@VERSION]", required_unless_present = "all", conflicts_with = "all")]
+    pub instances: Vec<String>,
+    /// Every instance that runs tasks
+    #[arg(long)]
+    pub all: bool,
+    /// drain: claim nothing more, wait for what runs; cancel: ask what runs to stop, too
+    #[arg(long, value_name = "MODE", default_value = "drain")]
+    pub mode: String,
+    /// Why; it stands in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Wait until they have ended, with --all also those that were asked before; exit 0 only if they have
+    #[arg(long)]
+    pub wait: bool,
+    /// The longest to wait [default: 60s]
+    #[arg(long, value_name = "TIME", requires = "wait", allow_hyphen_values = true)]
+    pub timeout: Option<String>,
+}
