@@ -11,7 +11,7 @@ use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::outcome::{ClaimById, DecisionOutcome, Finished, StopVerdict};
-use taskdeck::domain::queue::{Effect, QueueAct, QueueDecision};
+use taskdeck::domain::queue::{QueueAct, QueueDecision, QueueOutcome};
 use taskdeck::domain::{InstanceState, NewTask, Status, StopMode, Task};
 use tokio::sync::watch;
 use tokio_postgres::Client;
@@ -155,7 +155,7 @@ impl Case {
         let told = match self.kind {
             Kind::PauseQueue => {
                 let answer = db.decide_queue(&self.pause(), &note).await.expect("pause");
-                Some((answer.effect == Effect::Committed, answer.resolved_from_unknown))
+                Some((answer.outcome == QueueOutcome::Committed, answer.resolved_from_unknown))
             }
             Kind::AskToStop => {
                 let answer = db.stop(&self.stop(), &note).await.expect("ask");
