@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use super::conflict::ConflictAnswer;
 use super::list::SeenRow;
 use super::message::Target;
 use super::overlay::Overlay;
@@ -68,11 +67,7 @@ impl State {
         self.drawn.conflict = match (self.overlay(), self.conflicts.front()) {
             (Some(Overlay::Conflict), Some(conflict)) => {
                 let rows = conflict.rows.iter();
-                rows.filter_map(|row| match &row.answer {
-                    ConflictAnswer::Now { task, .. } => Some(SeenRow::from(task.as_ref())),
-                    ConflictAnswer::NotFound => None,
-                })
-                .collect()
+                rows.filter_map(|row| row.answer.task()).map(SeenRow::from).collect()
             }
             _ => Vec::new(),
         };

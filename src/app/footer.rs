@@ -105,7 +105,7 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
             let conflict = state.conflicts.front();
             let version =
                 conflict.and_then(super::conflict::Conflict::row_under_cursor).map_or(0, |row| row.version);
-            for kind in conflict.map(super::conflict::Conflict::possible).unwrap_or_default() {
+            for kind in conflict.map(|conflict| conflict.possible(state)).unwrap_or_default() {
                 let action = [Action::Cancel, Action::Requeue, Action::Approve, Action::Reject]
                     .into_iter()
                     .find(|action| decision(*action) == Some(kind));

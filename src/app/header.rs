@@ -231,7 +231,8 @@ fn workers_asked(state: &State) -> Option<String> {
     let ended = state.workers_ended.as_ref();
     let (what, request) = match (&state.local.as_ref()?.value.asked_to_stop, ended) {
         (Some(request), _) => ("asked", request),
-        (None, Some(ended)) => ("stopped", ended.asked.as_ref()?),
+        (None, Some(ended)) if ended.is_well() => ("stopped", ended.asked.as_ref()?),
+        (None, Some(ended)) => ("ended, not confirmed, asked", ended.asked.as_ref()?),
         (None, None) => return None,
     };
     Some(format!("{what} by {}", request.by))

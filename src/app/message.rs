@@ -155,6 +155,26 @@ pub struct WorkersEnded {
     pub asked: Option<StopRequest>,
     /// Tasks that stay RUNNING until the lease of their instance passes.
     pub left: Vec<TaskId>,
+    /// Tasks whose end was on its way to the database: they are left too, unless it has arrived.
+    pub unanswered: Vec<TaskId>,
+    /// Whether the database answered at the end.
+    pub confirmed: Confirmed,
+}
+
+/// Whether the database confirmed the end of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmed {
+    /// It did: nothing is RUNNING under it but what is named.
+    Yes,
+    /// It did not answer: a claim that was not heard of may stay RUNNING until the lease passes.
+    No,
+}
+
+impl WorkersEnded {
+    /// Whether nothing was left, and the database said so.
+    pub fn is_well(&self) -> bool {
+        self.left.is_empty() && self.unanswered.is_empty() && self.confirmed == Confirmed::Yes
+    }
 }
 
 /// How many lines there were for what scrolls; no rows: it was not drawn.

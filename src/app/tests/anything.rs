@@ -13,8 +13,8 @@ use crate::app::conflict::Conflict;
 use crate::app::keys::{Key, KeyCode};
 use crate::app::list::Cursor;
 use crate::app::message::{
-    FailureCause, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent, WorkersEnded,
-    WriteFailure,
+    Confirmed, FailureCause, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent,
+    WorkersEnded, WriteFailure,
 };
 use crate::app::overlay::Overlay;
 use crate::app::question::Standing;
@@ -183,7 +183,9 @@ fn event() -> impl Strategy<Value = Event> {
         6 => any_instances().prop_map(Message::InstancesLoaded),
         3 => (1_u64..5, any_stopped())
             .prop_map(|(request, result)| Message::StopAnswered { request: RequestId(request), result }),
-        1 => any_stop().prop_map(|asked| Message::WorkersEnded(WorkersEnded { asked, left: vec![TaskId(1)] })),
+        1 => any_stop().prop_map(|asked| Message::WorkersEnded(WorkersEnded {
+            asked, left: vec![TaskId(1)], unanswered: Vec::new(), confirmed: Confirmed::No,
+        })),
         4 => (1_u64..5, any_decided())
             .prop_map(|(request, result)| Message::Decided { request: RequestId(request), result }),
         2 => (1_u64..5, any_write_failure())
