@@ -284,6 +284,9 @@ impl Root {
             Effect::Stop { request, mode, instances, reason } => {
                 performer.stop(request, mode, instances, reason);
             }
+            Effect::DecideQueue { request, act, queue, version, reason } => {
+                performer.decide_queue(request, act, queue, version, reason);
+            }
             Effect::Submit { request, text, task } => performer.submit(request, text, task),
             Effect::SubmitLines { request, path, task } => performer.submit_lines(request, path, task),
             Effect::SubmitSamples { request } => performer.submit_samples(request),

@@ -7,7 +7,7 @@ use super::keys::Action;
 use super::list::SeenRow;
 use super::overlay::Overlay;
 use super::question::AskedFrom;
-use super::state::{Access, Pane, Screen, State};
+use super::state::{Access, Pane, Screen, State, WorkersPane};
 use crate::domain::observed::Listed;
 use crate::domain::{Approval, DecisionKind, Status, Task, TaskId};
 
@@ -176,6 +176,7 @@ pub(super) fn refusal(state: &State, action: Action) -> Option<String> {
         Action::Search if matches!(state.screen, Screen::Workers | Screen::Database) => {
             Some("everything is on this screen; / searches tasks on 1 and the log on 5".to_owned())
         }
+        Action::NextPane | Action::PreviousPane if state.screen == Screen::Workers => None,
         Action::NextPane | Action::PreviousPane | Action::Left | Action::Right if !on_tasks => {
             Some("this screen has one pane".to_owned())
         }
@@ -203,6 +204,11 @@ fn stop_refusal(state: &State) -> Option<String> {
     if state.screen != Screen::Workers {
         let key = state.keymap.label(Action::DrainInstance);
         return Some(format!("{key} is for an instance on screen 2"));
+    }
+    if state.workers_pane == WorkersPane::Queues {
+        return Some(
+            "that is for an instance; Tab leads to them, `:pause` keeps workers from a queue".to_owned(),
+        );
     }
     if let Some(denied) = state.stop_denied() {
         return Some(denied);

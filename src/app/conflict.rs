@@ -174,11 +174,12 @@ impl State {
         if !self.overlays.is_empty() {
             return;
         }
-        let next = match (self.conflicts.is_empty(), self.stop_conflicts.is_empty()) {
-            (false, _) => Overlay::Conflict,
-            (true, false) => Overlay::StopConflict,
-            (true, true) => return,
-        };
+        let next = [
+            (self.conflicts.is_empty(), Overlay::Conflict),
+            (self.stop_conflicts.is_empty(), Overlay::StopConflict),
+            (self.queue_conflicts.is_empty(), Overlay::QueueConflict),
+        ];
+        let Some((_, next)) = next.into_iter().find(|(none, _)| !none) else { return };
         self.overlays.push(next);
         self.needs_draw = true;
     }

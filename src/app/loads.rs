@@ -93,6 +93,9 @@ impl State {
         }
         self.needs_draw |= before != Some(&local);
         let heard_first = self.local.is_none();
+        if local.asked_to_stop.is_some() {
+            self.asked_before.clone_from(&local.asked_to_stop);
+        }
         let is_another = before.is_none_or(|before| before.instance != local.instance);
         let here = local.instance;
         self.local = Some(self.read(local));
@@ -129,6 +132,8 @@ impl State {
     /// The workers have ended and the process has not: it watches from now on.
     pub(super) fn workers_ended(&mut self, ended: WorkersEnded) {
         let well = ended.is_well();
+        // Where the lease was lost meanwhile, the instance that followed knows of no request.
+        let ended = WorkersEnded { asked: ended.asked.or_else(|| self.asked_before.take()), ..ended };
         let how = match &ended.asked {
             Some(request) if well => format!("have stopped, as {} asked", request.by),
             // That they have stopped is what the database says, and it did not.

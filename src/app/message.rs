@@ -7,6 +7,7 @@ use super::keys::Key;
 use super::log::Level;
 use crate::domain::observed::{Health, LocalWorkers, Overview, Page, PoolFigures, StatementFigures};
 use crate::domain::outcome::{Decided, StopAnswer, Submitted, TaskHistory};
+use crate::domain::queue::{Queue, QueueDecided};
 use crate::domain::{Instance, Status, StopMode, StopRequest, TaskId};
 
 /// Something that happened.
@@ -71,6 +72,10 @@ pub enum Message {
     InstancesLoaded(Vec<Instance>),
     /// They could not be read.
     InstancesFailed(ReadFailure),
+    /// The queues arrived.
+    QueuesLoaded(Vec<Queue>),
+    /// They could not be read.
+    QueuesFailed(ReadFailure),
     /// The server's health arrived.
     HealthLoaded(Box<Health>),
     /// It could not be read.
@@ -107,6 +112,13 @@ pub enum Message {
         request: RequestId,
         /// What became of it.
         result: Result<StopAnswer, WriteFailure>,
+    },
+    /// The answer to a decision about a queue. `WriteFailure::Unknown` is not the last one: another follows.
+    QueueDecided {
+        /// Which.
+        request: RequestId,
+        /// What became of it.
+        result: Result<QueueDecided, WriteFailure>,
     },
     /// A submit's answer. `WriteFailure::Unknown` is not the last one: another follows.
     Submitted {
@@ -201,6 +213,8 @@ pub enum Target {
     Task(TaskId),
     /// An instance's row, by its place in the list.
     Instance(usize),
+    /// A queue's row, by its place in the list.
+    Queue(usize),
     /// The detail pane.
     Detail,
     /// The wheel, in lines; negative is up.
