@@ -169,7 +169,7 @@ impl State {
                 match decided.outcome() {
                     DecisionOutcome::Committed => self.say_committed(&decided),
                     DecisionOutcome::Conflict | DecisionOutcome::NotFound | DecisionOutcome::Refused => {
-                        self.conflicted(&act, decided)
+                        self.conflicted(&act, decided);
                     }
                 }
             }

@@ -96,7 +96,9 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
             }
             QuestionFocus::Reason => said(REASON),
         },
-        Some(Overlay::StopConflict) => said(&[(Action::Open, "look at it"), (Action::Back, "close")]),
+        Some(Overlay::StopConflict | Overlay::QueueConflict) => {
+            said(&[(Action::Open, "look at it"), (Action::Back, "close")])
+        }
         Some(Overlay::Queue(question)) => match question.focus {
             QuestionFocus::Answer => vec![
                 (Action::Yes, Some(question.yes())),
@@ -105,7 +107,6 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
             ],
             QuestionFocus::Reason => said(REASON),
         },
-        Some(Overlay::QueueConflict) => said(&[(Action::Open, "look at it"), (Action::Back, "close")]),
         Some(Overlay::SubmitLines { .. }) => {
             said(&[(Action::Yes, "submit each line"), (Action::No, "do not")])
         }

@@ -172,7 +172,8 @@ impl State {
             return self.hint(denied);
         }
         if let Some(blocked) = question.blocked() {
-            return self.hint(format!("{blocked}; nothing was sent"));
+            // First, as the rest may not have room.
+            return self.hint(format!("nothing was sent; {blocked}"));
         }
         let QueueQuestion { act, queue, version, reason, .. } = question.clone();
         self.close(key);
