@@ -6,23 +6,25 @@ mod effects;
 mod ending;
 mod successor;
 mod translate;
+mod waits;
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use color_eyre::eyre::WrapErr as _;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant as Deadline, sleep_until};
+use tokio::time::Instant as Deadline;
 use uuid::Uuid;
 
 use alone::{Asked, Watch};
 use effects::{Performer, Writes};
 use ending::{Ending, WRITES_WITHIN};
 use successor::Successor;
+use waits::{at, ended, moved};
 
-use crate::app::message::{LinkReport, WorkersEnded};
+use crate::app::message::LinkReport;
 use crate::app::state::Setup;
 use crate::app::{Effect, Message, ShutdownMode, State};
 use crate::db::Db;
@@ -35,12 +37,6 @@ use crate::worker::{self, Analyser, Ended, Events, Heard, Shutdown, Worker, Work
 
 /// How many events of workers may wait for the console.
 const EVENTS: usize = 1_024;
-
-/// The console hears of its workers at most this often, however fast they are…
-const LOCAL_AT_MOST: Duration = Duration::from_millis(100);
-
-/// … and at least this often, since ages move on.
-const LOCAL_AT_LEAST: Duration = Duration::from_secs(1);
 
 /// What the console starts with.
 #[derive(Debug)]
@@ -123,7 +119,8 @@ pub async fn run(start: Start) -> color_eyre::Result<End> {
     tell_server(&performer);
     let (heard, listener) = ears(&performer.db, workers.as_ref());
     let watch = Watch::default();
-    let mut root = Root { ui, workers, successor, told, performer, heard, listener, watch };
+    let predecessor = None;
+    let mut root = Root { ui, workers, successor, predecessor, told, performer, heard, listener, watch };
     let ending = root.serve(&mut signals).await;
     Ok(root.end(ending, &mut signals, &performer_session).await)
 }
@@ -134,6 +131,8 @@ struct Root {
     /// What follows the workers should they end before the process; none once it was begun, or the end was asked
     /// for here.
     successor: Option<Successor>,
+    /// How the workers ended that it has followed.
+    predecessor: Option<Ended>,
     told: mpsc::Receiver<WorkerEvent>,
     performer: Performer,
     /// What the listening connection hears: the workers' or, where there are none, one of this root.
@@ -224,7 +223,8 @@ impl Root {
         self.heard = workers.heard();
         self.workers = Some(workers);
         let asked = last.and_then(|last| last.asked_to_stop);
-        self.tell(Message::WorkersEnded(WorkersEnded { asked, left: ended.left }));
+        self.tell(translate::workers_ended(asked, &ended));
+        self.predecessor = Some(ended);
         self.tell(Message::Local(local.borrow().clone()));
         local
     }
@@ -284,6 +284,9 @@ impl Root {
             Effect::Stop { request, mode, instances, reason } => {
                 performer.stop(request, mode, instances, reason);
             }
+            Effect::DecideQueue { request, act, queue, version, reason } => {
+                performer.decide_queue(request, act, queue, version, reason);
+            }
             Effect::Submit { request, text, task } => performer.submit(request, text, task),
             Effect::SubmitLines { request, path, task } => performer.submit_lines(request, path, task),
             Effect::SubmitSamples { request } => performer.submit_samples(request),
@@ -326,37 +329,6 @@ impl Root {
     fn tell(&self, message: Message) {
         // A console that has ended is noticed by its effects, which end too.
         let _ = self.ui.messages.send(message);
-    }
-}
-
-/// Waits until there is something new to say of this process's workers, or it is time to say it again.
-async fn moved(local: &mut Option<watch::Receiver<LocalWorkers>>, said: Deadline) {
-    let again = sleep_until(said + LOCAL_AT_LEAST);
-    match local {
-        None => again.await,
-        Some(local) => {
-            sleep_until(said + LOCAL_AT_MOST).await;
-            tokio::select! {
-                changed = local.changed() => if changed.is_err() { again.await },
-                () = sleep_until(said + LOCAL_AT_LEAST) => {}
-            }
-        }
-    }
-}
-
-/// Waits until the workers have ended; for ever where there are none.
-async fn ended(workers: Option<&WorkerHandle>) -> Ended {
-    match workers {
-        Some(workers) => workers.ended().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Waits until then; for ever where there is no such time.
-async fn at(time: Option<Deadline>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }
 

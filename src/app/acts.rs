@@ -7,6 +7,7 @@ use super::effect::RequestId;
 use super::log::{Level, Source};
 use super::message::{LinesReport, WriteFailure};
 use super::question::named;
+use super::queues::QueueAsked;
 use super::state::State;
 use super::stop::StopAct;
 use crate::domain::figure::thousands;
@@ -49,6 +50,10 @@ pub struct Acts {
     pub stops: Vec<StopAct>,
     /// Why nobody can be asked to stop with this role, once that was refused.
     pub stop_denied: Option<String>,
+    /// Decisions about queues, in the order in which they were sent.
+    pub queues: Vec<QueueAsked>,
+    /// Why no queue can be paused or resumed with this role, once that was refused.
+    pub queues_denied: Option<String>,
     /// Files and samples that are being submitted.
     pub lines: Vec<Lines>,
     /// Files that were not submitted to their end. Another attempt goes under the same number, so that no line of
@@ -107,6 +112,7 @@ impl Acts {
     pub fn unresolved(&self) -> usize {
         self.decisions.iter().filter(|act| act.phase == Phase::Unresolved).count()
             + self.stops.iter().filter(|act| act.phase == Phase::Unresolved).count()
+            + self.queues.iter().filter(|asked| asked.phase == Phase::Unresolved).count()
             + self.unfinished.iter().filter(|file| file.unresolved).count()
     }
 
@@ -114,6 +120,7 @@ impl Acts {
     pub fn waiting(&self) -> usize {
         self.decisions.iter().filter(|act| act.phase != Phase::Unresolved).count()
             + self.stops.iter().filter(|act| act.phase != Phase::Unresolved).count()
+            + self.queues.iter().filter(|asked| asked.phase != Phase::Unresolved).count()
             + self.lines.len()
     }
 }

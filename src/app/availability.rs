@@ -1,14 +1,18 @@
 //! Whether an act can be done now, and why not: the one answer that footer, help and the keys themselves use.
 
 use super::acts::Phase;
+use super::conflict::ConflictAnswer;
 use super::footer::Availability;
 use super::keys::Action;
 use super::list::SeenRow;
 use super::overlay::Overlay;
 use super::question::AskedFrom;
-use super::state::{Access, Pane, Screen, State};
+use super::state::{Access, Pane, Screen, State, WorkersPane};
 use crate::domain::observed::Listed;
-use crate::domain::{DecisionKind, Status};
+use crate::domain::{Approval, DecisionKind, Status, Task, TaskId};
+
+/// Why a held task cannot be approved by whoever submitted it.
+pub(super) const FOUR_EYES: &str = "you submitted it yourself: another operator must approve it (four eyes)";
 
 /// The decision that an act makes, if it makes one.
 pub const fn decision(action: Action) -> Option<DecisionKind> {
@@ -90,6 +94,30 @@ pub fn possible(kind: DecisionKind, seen: SeenRow) -> Result<Status, String> {
 }
 
 impl State {
+    /// Whether the four-eyes rule forbids this decision to this session's operator, by everything that is on screen
+    /// of the task: who submitted it and whether another must approve it never changes.
+    pub fn needs_another(&self, kind: DecisionKind, id: TaskId) -> bool {
+        let listed = self.list.task(id);
+        let detailed = self.detail.task().filter(|task| task.id == id);
+        let answered = self.conflicts.iter().flat_map(|conflict| &conflict.rows).find(|row| row.id == id);
+        let refused = answered.is_some_and(|row| matches!(row.answer, ConflictAnswer::Refused { .. }));
+        let known = listed.or(detailed).or(answered.and_then(|row| row.answer.task()));
+        let own = |task: &Task| match self.session.approval {
+            Approval::Another => task.submitted_by.as_deref() == Some(self.session.operator.as_str()),
+            Approval::Anybody => task.needs_another_than(&self.session.operator),
+        };
+        kind == DecisionKind::Approve && (refused || known.is_some_and(own))
+    }
+
+    /// What a decision would make of the row as it was seen, in this session.
+    fn allowed(&self, kind: DecisionKind, seen: SeenRow) -> Result<Status, String> {
+        let to = possible(kind, seen)?;
+        if self.needs_another(kind, seen.id) {
+            return Err(FOUR_EYES.to_owned());
+        }
+        Ok(to)
+    }
+
     /// Why nothing may be decided in this session, if so.
     pub fn decide_denied(&self) -> Option<String> {
         match &self.session.access {
@@ -148,6 +176,7 @@ pub(super) fn refusal(state: &State, action: Action) -> Option<String> {
         Action::Search if matches!(state.screen, Screen::Workers | Screen::Database) => {
             Some("everything is on this screen; / searches tasks on 1 and the log on 5".to_owned())
         }
+        Action::NextPane | Action::PreviousPane if state.screen == Screen::Workers => None,
         Action::NextPane | Action::PreviousPane | Action::Left | Action::Right if !on_tasks => {
             Some("this screen has one pane".to_owned())
         }
@@ -162,8 +191,8 @@ fn decision_refusal(state: &State, kind: DecisionKind) -> Option<String> {
     match subjects(state) {
         Err(why) => Some(why),
         Ok((rows, _)) => match rows.as_slice() {
-            [row] => busy(state, *row).or_else(|| possible(kind, *row).err()),
-            rows if rows.iter().all(|row| possible(kind, *row).is_err()) => {
+            [row] => busy(state, *row).or_else(|| state.allowed(kind, *row).err()),
+            rows if rows.iter().all(|row| state.allowed(kind, *row).is_err()) => {
                 Some(format!("{kind} is possible for none of the {} marked tasks", rows.len()))
             }
             _ => None,
@@ -175,6 +204,11 @@ fn stop_refusal(state: &State) -> Option<String> {
     if state.screen != Screen::Workers {
         let key = state.keymap.label(Action::DrainInstance);
         return Some(format!("{key} is for an instance on screen 2"));
+    }
+    if state.workers_pane == WorkersPane::Queues {
+        return Some(
+            "that is for an instance; Tab leads to them, `:pause` keeps workers from a queue".to_owned(),
+        );
     }
     if let Some(denied) = state.stop_denied() {
         return Some(denied);

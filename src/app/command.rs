@@ -12,6 +12,7 @@ use super::shutdown::AskedBy;
 use super::state::{Screen, State};
 use crate::domain::Status;
 use crate::domain::observed::{Filter, Listed};
+use crate::domain::queue::QueueAct;
 use crate::domain::text::visible;
 
 /// Commands that were typed, oldest first.
@@ -43,6 +44,12 @@ pub const VERBS: &[Verb] = &[
         argument: "[INSTANCE...]",
         long: "ask them, or the one under the cursor, to drain; --all: all; --mode cancel: to cancel what they run",
     },
+    Verb {
+        name: "pause",
+        argument: "[QUEUE]",
+        long: "let workers claim nothing more from it; a reason may follow",
+    },
+    Verb { name: "resume", argument: "[QUEUE]", long: "let them claim from it again" },
     Verb { name: "filter", argument: "[STATE...]", long: "show only these states; none: all" },
     Verb { name: "tenant", argument: "[NAME]", long: "show only this tenant's tasks; none: all" },
     Verb { name: "queue", argument: "[NAME]", long: "show only this queue's tasks; none: all" },
@@ -84,6 +91,8 @@ pub fn completions(state: &State, typed: &str) -> Vec<String> {
     let (before, last) = rest.rsplit_once(' ').map_or(("", rest), |(before, last)| (before, last));
     let words: BTreeSet<String> = match verb {
         "stop" => state.stop_words(before).into_iter().collect(),
+        "pause" if before.is_empty() => state.queue_words(QueueAct::Pause).into_iter().collect(),
+        "resume" if before.is_empty() => state.queue_words(QueueAct::Resume).into_iter().collect(),
         "filter" => Status::ALL.into_iter().map(|status| status.as_str().to_lowercase()).collect(),
         "tenant" => state.list.rows.iter().filter_map(Listed::task).map(|task| task.tenant.clone()).collect(),
         "queue" => state.list.rows.iter().filter_map(Listed::task).map(|task| task.queue.clone()).collect(),
@@ -133,6 +142,8 @@ impl State {
             "approve" => self.decide_ids(Action::Approve, rest),
             "reject" => self.decide_ids(Action::Reject, rest),
             "stop" => self.stop_named(rest),
+            "pause" => self.queue_named(QueueAct::Pause, rest),
+            "resume" => self.queue_named(QueueAct::Resume, rest),
             "submit" => match self.submit_denied() {
                 Some(denied) => self.hint(denied),
                 None => self.open_editor(Some(rest)),

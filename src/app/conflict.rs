@@ -50,17 +50,29 @@ pub enum ConflictAnswer {
         /// Who changed it last and when, where known; its age counts from the conflict's arrival.
         last: Option<LastChange>,
     },
+    /// The four-eyes rule: whoever submitted this row may not approve it.
+    Refused {
+        /// The row.
+        task: Box<Task>,
+    },
     /// No such row (for this tenant).
     NotFound,
+}
+
+impl ConflictAnswer {
+    /// The row as it is now; none: there is none.
+    pub fn task(&self) -> Option<&Task> {
+        match self {
+            Self::Now { task, .. } | Self::Refused { task } => Some(task),
+            Self::NotFound => None,
+        }
+    }
 }
 
 impl Conflict {
     /// The row that acts and Enter are about, as the database answered it.
     pub fn row_under_cursor(&self) -> Option<SeenRow> {
-        match &self.rows.get(self.cursor)?.answer {
-            ConflictAnswer::Now { task, .. } => Some(SeenRow::from(task.as_ref())),
-            ConflictAnswer::NotFound => None,
-        }
+        self.rows.get(self.cursor)?.answer.task().map(SeenRow::from)
     }
 
     /// What happened, in words, at time `now` since the program's start. May hold text from the database.
@@ -76,9 +88,10 @@ impl Conflict {
     }
 
     /// The decisions that are possible about the row under the cursor as it is now.
-    pub fn possible(&self) -> Vec<DecisionKind> {
+    pub fn possible(&self, state: &State) -> Vec<DecisionKind> {
         let Some(row) = self.row_under_cursor() else { return Vec::new() };
-        DecisionKind::ALL.into_iter().filter(|kind| possible(*kind, row).is_ok()).collect()
+        let open = |kind: &DecisionKind| possible(*kind, row).is_ok() && !state.needs_another(*kind, row.id);
+        DecisionKind::ALL.into_iter().filter(open).collect()
     }
 }
 
@@ -86,16 +99,18 @@ impl ConflictRow {
     /// What happened to this row, in words, `since` after the answer.
     pub fn lines(&self, kind: DecisionKind, since: Duration) -> Vec<String> {
         let asked = format!("You asked to {kind} {} as you saw it: v{}.", self.id, self.version_seen);
-        let ConflictAnswer::Now { task, last } = &self.answer else {
-            return vec![asked, "There is no such task for this tenant.".to_owned()];
-        };
-        let now = format!("It is now {}, v{}.", task.status, task.version);
-        let who = match last {
-            // It has not moved on and the act is possible from its state, so it is the rule that refused.
-            _ if task.version == self.version_seen && kind.leads_to(task.status).is_some() => {
+        let (task, last) = match &self.answer {
+            ConflictAnswer::Now { task, last } => (task, last),
+            ConflictAnswer::Refused { .. } => {
                 let rule = "You submitted it yourself: another operator must approve it (four eyes).";
                 return vec![asked, rule.to_owned()];
             }
+            ConflictAnswer::NotFound => {
+                return vec![asked, "There is no such task for this tenant.".to_owned()];
+            }
+        };
+        let now = format!("It is now {}, v{}.", task.status, task.version);
+        let who = match last {
             _ if task.version == self.version_seen => {
                 return vec![asked, format!("It is {}, from which {kind} is not possible.", task.status)];
             }
@@ -125,7 +140,7 @@ impl State {
         for (id, verdict) in decided.rows {
             let answer = match verdict {
                 Verdict::Conflict { task, last } => ConflictAnswer::Now { task: Box::new(task), last },
-                Verdict::Refused { task } => ConflictAnswer::Now { task: Box::new(task), last: None },
+                Verdict::Refused { task } => ConflictAnswer::Refused { task: Box::new(task) },
                 Verdict::NotFound => ConflictAnswer::NotFound,
                 Verdict::Held { .. } | Verdict::Committed { .. } => {
                     held += 1;
@@ -159,11 +174,12 @@ impl State {
         if !self.overlays.is_empty() {
             return;
         }
-        let next = match (self.conflicts.is_empty(), self.stop_conflicts.is_empty()) {
-            (false, _) => Overlay::Conflict,
-            (true, false) => Overlay::StopConflict,
-            (true, true) => return,
-        };
+        let next = [
+            (self.conflicts.is_empty(), Overlay::Conflict),
+            (self.stop_conflicts.is_empty(), Overlay::StopConflict),
+            (self.queue_conflicts.is_empty(), Overlay::QueueConflict),
+        ];
+        let Some((_, next)) = next.into_iter().find(|(none, _)| !none) else { return };
         self.overlays.push(next);
         self.needs_draw = true;
     }

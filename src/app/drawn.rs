@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use super::conflict::ConflictAnswer;
 use super::list::SeenRow;
 use super::message::Target;
 use super::overlay::Overlay;
@@ -26,6 +25,8 @@ pub struct DrawnRows {
     conflict: Vec<SeenRow>,
     /// Instances that are still listed, each with how often it had been asked to stop when it was drawn last.
     instances: BTreeMap<InstanceId, i64>,
+    /// Queues that are still listed, each with its version when it was drawn last.
+    queues: BTreeMap<String, i64>,
 }
 
 impl DrawnRows {
@@ -42,6 +43,11 @@ impl DrawnRows {
     /// How often the instance had been asked to stop when its row was drawn; none: it never was drawn.
     pub fn instance(&self, id: InstanceId) -> Option<i64> {
         self.instances.get(&id).copied()
+    }
+
+    /// The version of the queue when its row was drawn; none: it never was drawn.
+    pub fn queue(&self, name: &str) -> Option<i64> {
+        self.queues.get(name).copied()
     }
 
     /// The row as it was drawn there; none: it never was.
@@ -68,11 +74,7 @@ impl State {
         self.drawn.conflict = match (self.overlay(), self.conflicts.front()) {
             (Some(Overlay::Conflict), Some(conflict)) => {
                 let rows = conflict.rows.iter();
-                rows.filter_map(|row| match &row.answer {
-                    ConflictAnswer::Now { task, .. } => Some(SeenRow::from(task.as_ref())),
-                    ConflictAnswer::NotFound => None,
-                })
-                .collect()
+                rows.filter_map(|row| row.answer.task()).map(SeenRow::from).collect()
             }
             _ => Vec::new(),
         };
@@ -82,6 +84,7 @@ impl State {
         }
         if self.screen == Screen::Workers {
             self.instances_drawn(targets);
+            self.queues_drawn(targets);
             return;
         }
         let before = std::mem::take(&mut self.drawn.list);
@@ -105,6 +108,17 @@ impl State {
         if targets.contains(&Target::Detail) {
             self.drawn.detail = self.detail.task().map(SeenRow::from);
         }
+    }
+
+    fn queues_drawn(&mut self, targets: &[Target]) {
+        let before = std::mem::take(&mut self.drawn.queues);
+        let rows = self.queues.read.iter().flat_map(|read| read.value.iter().enumerate());
+        self.drawn.queues = rows
+            .filter_map(|(at, queue)| {
+                let now = targets.contains(&Target::Queue(at)).then_some(queue.state.version);
+                now.or_else(|| before.get(&queue.name).copied()).map(|version| (queue.name.clone(), version))
+            })
+            .collect();
     }
 
     fn instances_drawn(&mut self, targets: &[Target]) {

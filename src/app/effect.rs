@@ -2,7 +2,8 @@
 
 use crate::domain::instance::SeenInstance;
 use crate::domain::observed::Filter;
-use crate::domain::{DecisionKind, NewTask, Seen, StopMode, TaskId};
+use crate::domain::queue::QueueAct;
+use crate::domain::{DecisionKind, Name, NewTask, Seen, StopMode, TaskId};
 
 /// Numbers a write that this console asked for; its answer carries the same number. Never used again, but by
 /// a submit that is sent again unchanged: the root must derive the submission key (and the operation id) from
@@ -36,6 +37,19 @@ pub enum Effect {
         mode: StopMode,
         /// Which, each with the version that was on screen when the key was pressed.
         instances: Vec<SeenInstance>,
+        /// Why, as the operator put it.
+        reason: Option<String>,
+    },
+    /// Pause or resume a queue, which the operator has confirmed; the answer is `QueueDecided`.
+    DecideQueue {
+        /// Numbers it.
+        request: RequestId,
+        /// What is decided.
+        act: QueueAct,
+        /// About which queue.
+        queue: Name,
+        /// Its version as it was on screen; 0 where it was not listed.
+        version: i64,
         /// Why, as the operator put it.
         reason: Option<String>,
     },
@@ -116,6 +130,8 @@ pub enum Read {
     },
     /// Every running process.
     Instances,
+    /// Every queue that holds something or was ever paused.
+    Queues,
     /// The server as a session sees it.
     Health,
     /// This process's own pools and statements; needs no database.

@@ -6,7 +6,7 @@ use super::keys::{Action, Layer, entry};
 use super::overlay::Overlay;
 use super::question::QuestionFocus;
 use super::shutdown::ShutdownPhase;
-use super::state::{Pane, Screen, State};
+use super::state::{Pane, Screen, State, WorkersPane};
 use crate::domain::StopMode;
 
 /// One act in the footer.
@@ -96,7 +96,17 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
             }
             QuestionFocus::Reason => said(REASON),
         },
-        Some(Overlay::StopConflict) => said(&[(Action::Open, "look at it"), (Action::Back, "close")]),
+        Some(Overlay::StopConflict | Overlay::QueueConflict) => {
+            said(&[(Action::Open, "look at it"), (Action::Back, "close")])
+        }
+        Some(Overlay::Queue(question)) => match question.focus {
+            QuestionFocus::Answer => vec![
+                (Action::Yes, Some(question.yes())),
+                (Action::No, Some("do not".to_owned())),
+                (Action::Reason, None),
+            ],
+            QuestionFocus::Reason => said(REASON),
+        },
         Some(Overlay::SubmitLines { .. }) => {
             said(&[(Action::Yes, "submit each line"), (Action::No, "do not")])
         }
@@ -105,7 +115,7 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
             let conflict = state.conflicts.front();
             let version =
                 conflict.and_then(super::conflict::Conflict::row_under_cursor).map_or(0, |row| row.version);
-            for kind in conflict.map(super::conflict::Conflict::possible).unwrap_or_default() {
+            for kind in conflict.map(|conflict| conflict.possible(state)).unwrap_or_default() {
                 let action = [Action::Cancel, Action::Requeue, Action::Approve, Action::Reject]
                     .into_iter()
                     .find(|action| decision(*action) == Some(kind));
@@ -161,12 +171,31 @@ fn screen_acts(state: &State) -> Acts {
                 Pane::Detail => add(&[Action::Copy, Action::EditInput, Action::Back]),
             }
         }
+        Screen::Workers if state.workers_pane == WorkersPane::Queues => {
+            add(&[
+                Action::CommandLine,
+                Action::Open,
+                Action::NextPane,
+                Action::Refresh,
+                Action::Help,
+                Action::Quit,
+            ]);
+            for act in &mut acts {
+                act.1 = match act.0 {
+                    Action::CommandLine => Some("pause, resume".to_owned()),
+                    Action::Open => Some("its tasks".to_owned()),
+                    Action::NextPane => Some("instances".to_owned()),
+                    _ => None,
+                };
+            }
+            return acts;
+        }
         Screen::Workers => {
             // Most rows of a quiet day cannot be asked; pressing the key there says why.
             if availability(state, Action::DrainInstance) == Availability::Enabled {
                 add(&[Action::DrainInstance]);
             }
-            add(&[Action::Open, Action::NewTask, Action::Refresh]);
+            add(&[Action::Open, Action::NextPane, Action::NewTask, Action::Refresh]);
         }
         Screen::Database => add(&[Action::Refresh, Action::NewTask]),
         Screen::Log => add(&[Action::Search, Action::Top, Action::Bottom]),
@@ -177,6 +206,9 @@ fn screen_acts(state: &State) -> Acts {
         for act in acts.iter_mut().filter(|act| act.0 == Action::DrainInstance) {
             act.1 = Some("drain, cancel".to_owned());
         }
+    }
+    for act in acts.iter_mut().filter(|act| act.0 == Action::NextPane) {
+        act.1 = Some("queues".to_owned());
     }
     if state.screen == Screen::Tasks && state.pane == Pane::Detail {
         for act in &mut acts {
@@ -195,6 +227,10 @@ fn dialog_availability(state: &State, overlay: Option<&Overlay>, action: Action)
             None => Availability::Enabled,
         },
         (Some(Overlay::Stop(question)), Action::Yes) => match question.blocked() {
+            Some(reason) => Availability::Disabled { reason },
+            None => Availability::Enabled,
+        },
+        (Some(Overlay::Queue(question)), Action::Yes) => match question.blocked() {
             Some(reason) => Availability::Disabled { reason },
             None => Availability::Enabled,
         },

@@ -191,12 +191,19 @@ fn oldest(state: &State) -> (Well, String, String) {
     };
     let waiting =
         Duration::from_millis(oldest.waiting_ms.try_into().unwrap_or(0)) + state.since(read.arrived);
+    let is_paused = oldest.paused_by.is_some();
     let health = match (oldest.takers, oldest.free_slots) {
+        // A person wanted it so, and a person ends it.
+        _ if is_paused => Well::Doubtful,
         (..=0, _) => Well::No,
         (_, ..=0) if waiting >= Duration::from_mins(1) => Well::Doubtful,
         _ => Well::Yes,
     };
-    let why = if waiting >= Duration::from_secs(3) { format!(": {}", oldest.why()) } else { String::new() };
+    let why = if is_paused || waiting >= Duration::from_secs(3) {
+        format!(": {}", oldest.why())
+    } else {
+        String::new()
+    };
     let waiting = age(waiting);
     (health, format!("oldest due {waiting}{why}"), format!("due {waiting}"))
 }
@@ -231,7 +238,8 @@ fn workers_asked(state: &State) -> Option<String> {
     let ended = state.workers_ended.as_ref();
     let (what, request) = match (&state.local.as_ref()?.value.asked_to_stop, ended) {
         (Some(request), _) => ("asked", request),
-        (None, Some(ended)) => ("stopped", ended.asked.as_ref()?),
+        (None, Some(ended)) if ended.is_well() => ("stopped", ended.asked.as_ref()?),
+        (None, Some(ended)) => ("ended, not confirmed, asked", ended.asked.as_ref()?),
         (None, None) => return None,
     };
     Some(format!("{what} by {}", request.by))

@@ -8,7 +8,8 @@ use super::list::Step;
 use super::message::Target;
 use super::overlay::Overlay;
 use super::question::{Question, QuestionFocus};
-use super::state::{Pane, Screen, State};
+use super::queues::QueueQuestion;
+use super::state::{Pane, Screen, State, WorkersPane};
 use super::stop::StopQuestion;
 
 /// A key that comes again within this time is the same press, held down: terminals wait up to 660 ms before
@@ -30,7 +31,8 @@ pub(super) fn layer_of(overlay: Option<&Overlay>) -> Layer {
         }
         Some(
             Overlay::Question(Question { focus: QuestionFocus::Reason, .. })
-            | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, .. }),
+            | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, .. })
+            | Overlay::Queue(QueueQuestion { focus: QuestionFocus::Reason, .. }),
         ) => Layer::Text,
         Some(_) => Layer::Dialog,
     }
@@ -68,6 +70,8 @@ impl State {
             Overlay::Question(_) => self.question_key(action, key, effects),
             Overlay::Stop(_) => self.stop_key(action, key, effects),
             Overlay::StopConflict => self.stop_conflict_key(action, key),
+            Overlay::Queue(_) => self.queue_key(action, key, effects),
+            Overlay::QueueConflict => self.queue_conflict_key(action, key),
             Overlay::SubmitLines { .. } => self.submit_lines_key(action, key, effects),
             Overlay::Conflict => self.conflict_key(action, key),
             Overlay::Submit => self.submit_key(action, key, effects),
@@ -112,7 +116,8 @@ impl State {
             Some(Overlay::Search { line } | Overlay::Tenant { line, .. }) => line.insert(text),
             Some(
                 Overlay::Question(Question { focus: QuestionFocus::Reason, reason, .. })
-                | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, reason, .. }),
+                | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, reason, .. })
+                | Overlay::Queue(QueueQuestion { focus: QuestionFocus::Reason, reason, .. }),
             ) => reason.insert(text),
             _ => {
                 let new = self.keymap.label(Action::NewTask);
@@ -145,6 +150,15 @@ impl State {
                     && let Some(instance) = read.value.get(at)
                 {
                     self.instance = Some(instance.id);
+                    self.workers_pane = WorkersPane::Instances;
+                }
+            }
+            (None, Target::Queue(at)) => {
+                if let Some(read) = &self.queues.read
+                    && let Some(queue) = read.value.get(at)
+                {
+                    self.queue = Some(queue.name.clone());
+                    self.workers_pane = WorkersPane::Queues;
                 }
             }
             (None, Target::Detail) => {

@@ -3,10 +3,10 @@
 use super::fleet::{to, why};
 use super::link::{Link, Wakes};
 use super::log::{Level, Source};
-use super::message::{FailureCause, LinkReport, ReadFailure, WorkerEvent, WorkersEnded};
+use super::message::{Confirmed, FailureCause, LinkReport, ReadFailure, WorkerEvent, WorkersEnded};
 use super::state::{Figures, Read, State};
 use crate::domain::observed::{Health, LocalWorkers, Overview, PoolFigures, StatementFigures};
-use crate::domain::{Instance, Status};
+use crate::domain::{Instance, Status, TaskId};
 
 impl State {
     pub(super) fn overview_loaded(&mut self, overview: Overview) {
@@ -93,6 +93,9 @@ impl State {
         }
         self.needs_draw |= before != Some(&local);
         let heard_first = self.local.is_none();
+        if local.asked_to_stop.is_some() {
+            self.asked_before.clone_from(&local.asked_to_stop);
+        }
         let is_another = before.is_none_or(|before| before.instance != local.instance);
         let here = local.instance;
         self.local = Some(self.read(local));
@@ -128,22 +131,31 @@ impl State {
 
     /// The workers have ended and the process has not: it watches from now on.
     pub(super) fn workers_ended(&mut self, ended: WorkersEnded) {
-        let mut text = match &ended.asked {
-            Some(request) => {
-                let by = &request.by;
-                format!(
-                    "the workers of this process have stopped, as {by} asked; this console only watches now"
-                )
-            }
-            None => {
-                "the workers of this process have ended unasked; this console only watches now".to_owned()
-            }
+        let well = ended.is_well();
+        // Where the lease was lost meanwhile, the instance that followed knows of no request.
+        let ended = WorkersEnded { asked: ended.asked.or_else(|| self.asked_before.take()), ..ended };
+        let how = match &ended.asked {
+            Some(request) if well => format!("have stopped, as {} asked", request.by),
+            // That they have stopped is what the database says, and it did not.
+            Some(request) => format!("have ended, as {} asked", request.by),
+            None => "have ended unasked".to_owned(),
         };
+        let mut text = format!("the workers of this process {how}; this console only watches now");
+        let list = |ids: &[TaskId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         if !ended.left.is_empty() {
-            let ids: Vec<String> = ended.left.iter().map(ToString::to_string).collect();
-            text = format!("{text}; left RUNNING until their lease passes: {}", ids.join(", "));
+            let left = list(&ended.left);
+            text = format!("{text}; left RUNNING until their lease passes: {left}");
         }
-        let level = if ended.asked.is_some() && ended.left.is_empty() { Level::Warn } else { Level::Error };
+        if !ended.unanswered.is_empty() {
+            let unanswered = list(&ended.unanswered);
+            text = format!("{text}; no answer told whether the end of these has arrived: {unanswered}");
+        }
+        if ended.confirmed == Confirmed::No {
+            text.push_str(
+                "; the database did not confirm it: what was claimed and not heard of runs again once their lease passes",
+            );
+        }
+        let level = if ended.asked.is_some() && well { Level::Warn } else { Level::Error };
         self.say_from(Source::Workers, level, text);
         self.workers_ended = Some(ended);
         self.refresh_now();

@@ -7,6 +7,7 @@ use super::keys::Key;
 use super::log::Level;
 use crate::domain::observed::{Health, LocalWorkers, Overview, Page, PoolFigures, StatementFigures};
 use crate::domain::outcome::{Decided, StopAnswer, Submitted, TaskHistory};
+use crate::domain::queue::{Queue, QueueDecided};
 use crate::domain::{Instance, Status, StopMode, StopRequest, TaskId};
 
 /// Something that happened.
@@ -71,6 +72,10 @@ pub enum Message {
     InstancesLoaded(Vec<Instance>),
     /// They could not be read.
     InstancesFailed(ReadFailure),
+    /// The queues arrived.
+    QueuesLoaded(Vec<Queue>),
+    /// They could not be read.
+    QueuesFailed(ReadFailure),
     /// The server's health arrived.
     HealthLoaded(Box<Health>),
     /// It could not be read.
@@ -107,6 +112,13 @@ pub enum Message {
         request: RequestId,
         /// What became of it.
         result: Result<StopAnswer, WriteFailure>,
+    },
+    /// The answer to a decision about a queue. `WriteFailure::Unknown` is not the last one: another follows.
+    QueueDecided {
+        /// Which.
+        request: RequestId,
+        /// What became of it.
+        result: Result<QueueDecided, WriteFailure>,
     },
     /// A submit's answer. `WriteFailure::Unknown` is not the last one: another follows.
     Submitted {
@@ -155,6 +167,26 @@ pub struct WorkersEnded {
     pub asked: Option<StopRequest>,
     /// Tasks that stay RUNNING until the lease of their instance passes.
     pub left: Vec<TaskId>,
+    /// Tasks whose end was on its way to the database: they are left too, unless it has arrived.
+    pub unanswered: Vec<TaskId>,
+    /// Whether the database answered at the end.
+    pub confirmed: Confirmed,
+}
+
+/// Whether the database confirmed the end of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmed {
+    /// It did: nothing is RUNNING under it but what is named.
+    Yes,
+    /// It did not answer: a claim that was not heard of may stay RUNNING until the lease passes.
+    No,
+}
+
+impl WorkersEnded {
+    /// Whether nothing was left, and the database said so.
+    pub fn is_well(&self) -> bool {
+        self.left.is_empty() && self.unanswered.is_empty() && self.confirmed == Confirmed::Yes
+    }
 }
 
 /// How many lines there were for what scrolls; no rows: it was not drawn.
@@ -181,6 +213,8 @@ pub enum Target {
     Task(TaskId),
     /// An instance's row, by its place in the list.
     Instance(usize),
+    /// A queue's row, by its place in the list.
+    Queue(usize),
     /// The detail pane.
     Detail,
     /// The wheel, in lines; negative is up.

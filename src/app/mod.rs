@@ -31,6 +31,7 @@ pub mod message;
 pub mod notice;
 pub mod overlay;
 pub mod question;
+pub mod queues;
 pub mod refresh;
 mod screens;
 pub mod shutdown;

@@ -2,6 +2,7 @@
 
 use super::editor::Editor;
 use super::question::Question;
+use super::queues::QueueQuestion;
 use super::stop::StopQuestion;
 use crate::domain::{Status, TaskId};
 
@@ -16,6 +17,10 @@ pub enum Overlay {
     Stop(StopQuestion),
     /// The first of [`super::State::stop_conflicts`].
     StopConflict,
+    /// A decision about a queue to confirm.
+    Queue(QueueQuestion),
+    /// The first of [`super::State::queue_conflicts`].
+    QueueConflict,
     /// Lines of a file to confirm.
     SubmitLines {
         /// The file, as it was typed.

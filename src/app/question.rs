@@ -75,6 +75,8 @@ pub enum Standing {
         /// Why.
         reason: String,
     },
+    /// The four-eyes rule: the operator submitted it, so another must approve it.
+    NeedsAnother,
     /// It changed since it was seen.
     Moved {
         /// Its version now.
@@ -104,6 +106,7 @@ impl QuestionRow {
             Standing::Ready { to: to @ Status::Canceled } => format!("will be {to} at once"),
             Standing::Ready { to } => format!("will be {to}"),
             Standing::NotPossible { reason } => format!("not possible: {reason}"),
+            Standing::NeedsAnother => format!("not possible: {}", availability::FOUR_EYES),
             Standing::Moved { version, status } => format!(
                 "moved on since you saw it (v{} → v{version}, now {status}): look again",
                 self.seen.version
@@ -124,6 +127,7 @@ impl QuestionRow {
                 "was asked to stop already".to_owned()
             }
             Standing::NotPossible { .. } => format!("{kind} is not for {}", self.seen.status),
+            Standing::NeedsAnother => "you submitted it: another must approve it".to_owned(),
             Standing::Moved { version, status } => {
                 format!("moved on (v{} → v{version}, now {status})", self.seen.version)
             }
@@ -156,6 +160,7 @@ impl Question {
             (count(|standing| matches!(standing, Standing::Moved { .. })), "moved"),
             (count(|standing| matches!(standing, Standing::Gone)), "gone from the list"),
             (count(|standing| matches!(standing, Standing::NotPossible { .. })), "not in a state for it"),
+            (count(|standing| *standing == Standing::NeedsAnother), "submitted by you (four eyes)"),
             (count(|standing| matches!(standing, Standing::Busy { .. })), "still being asked"),
         ];
         let parts: Vec<_> =
@@ -332,6 +337,7 @@ fn standing(
         return Standing::Busy { kind: act.kind };
     }
     match availability::possible(kind, seen) {
+        Ok(_) if state.needs_another(kind, seen.id) => Standing::NeedsAnother,
         Ok(to) => Standing::Ready { to },
         Err(reason) => Standing::NotPossible { reason },
     }

@@ -32,6 +32,7 @@ pub struct Refresh {
     pub(super) overview: Slot,
     pub(super) detail: Slot,
     pub(super) instances: Slot,
+    pub(super) queues: Slot,
     pub(super) health: Slot,
     pub(super) figures: Slot,
 }
@@ -114,7 +115,8 @@ pub fn next_wake(state: &State) -> Duration {
     let slots = [
         (true, &refresh.overview),
         (shown.list, &refresh.list),
-        (shown.instances, &refresh.instances),
+        (shown.workers, &refresh.instances),
+        (shown.workers, &refresh.queues),
         (shown.database, &refresh.health),
         (shown.database, &refresh.figures),
         (shown.list && state.detail.wants_read(state), &refresh.detail),
@@ -133,14 +135,14 @@ pub fn next_wake(state: &State) -> Duration {
 #[derive(Clone, Copy)]
 struct Shown {
     list: bool,
-    instances: bool,
+    workers: bool,
     database: bool,
 }
 
 fn shown(state: &State) -> Shown {
     let link_up = !matches!(state.link, Link::NoAnswer { .. });
     let on = |screen| link_up && state.screen == screen;
-    Shown { list: on(Screen::Tasks), instances: on(Screen::Workers), database: on(Screen::Database) }
+    Shown { list: on(Screen::Tasks), workers: on(Screen::Workers), database: on(Screen::Database) }
 }
 
 /// Asks for what is due.
@@ -167,8 +169,11 @@ pub(super) fn ask(state: &mut State, effects: &mut Vec<Effect>) {
     {
         read(Read::Detail { id, tenant: state.list.filter.tenant.clone() });
     }
-    if shown.instances && state.refresh.instances.take(now) {
+    if shown.workers && state.refresh.instances.take(now) {
         read(Read::Instances);
+    }
+    if shown.workers && state.refresh.queues.take(now) {
+        read(Read::Queues);
     }
     if shown.database && state.refresh.health.take(now) {
         read(Read::Health);
@@ -203,6 +208,7 @@ impl State {
             &mut refresh.list,
             &mut refresh.detail,
             &mut refresh.instances,
+            &mut refresh.queues,
             &mut refresh.health,
             &mut refresh.figures,
         ] {

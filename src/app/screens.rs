@@ -9,7 +9,8 @@ use super::list::{Cursor, Placed, Step};
 use super::log::Level;
 use super::overlay::Overlay;
 use super::shutdown::AskedBy;
-use super::state::{Pane, Screen, State};
+use super::state::{Pane, Screen, State, WorkersPane};
+use crate::domain::observed::Filter;
 
 impl State {
     /// An act was called by its key.
@@ -33,6 +34,12 @@ impl State {
         match action {
             Action::Open => self.open(),
             Action::Back => self.back(),
+            Action::NextPane | Action::PreviousPane if self.screen == Screen::Workers => {
+                self.workers_pane = match self.workers_pane {
+                    WorkersPane::Instances => WorkersPane::Queues,
+                    WorkersPane::Queues => WorkersPane::Instances,
+                };
+            }
             Action::NextPane | Action::PreviousPane => {
                 self.pane = match self.pane {
                     Pane::List => Pane::Detail,
@@ -76,6 +83,7 @@ impl State {
                     self.session.decide_denied.take(),
                     self.session.submit_denied.take(),
                     self.acts.stop_denied.take(),
+                    self.acts.queues_denied.take(),
                 ];
                 if denied.iter().any(Option::is_some) {
                     self.say(Level::Info, "reading again; what was refused before may be asked again");
@@ -100,6 +108,7 @@ impl State {
                 let most = self.viewport.detail_lines.saturating_sub(self.viewport.detail_rows);
                 self.detail.scroll = step.from(self.detail.scroll, most.saturating_add(1));
             }
+            (Screen::Workers, _) if self.workers_pane == WorkersPane::Queues => self.move_queue(step),
             (Screen::Workers, _) => {
                 let Some(read) = &self.instances.read else { return };
                 let at = self.instance.and_then(|id| read.value.iter().position(|one| one.id == id));
@@ -139,6 +148,7 @@ impl State {
                 }
                 Err(why) => self.hint(why),
             },
+            (Screen::Workers, _) if self.workers_pane == WorkersPane::Queues => self.show_queue(),
             (Screen::Workers, _) => {
                 match self
                     .instance_under_cursor()
@@ -153,10 +163,23 @@ impl State {
         }
     }
 
-    /// One step back: the detail pane, then the filter, then the marks. Never quits.
+    /// The tasks of the queue under the cursor.
+    fn show_queue(&mut self) {
+        match self.queue.clone() {
+            Some(queue) => {
+                self.screen = Screen::Tasks;
+                self.set_filter(Filter { queue: Some(queue), ..self.list.filter.clone() });
+            }
+            None => self.hint("there is no row here"),
+        }
+    }
+
+    /// One step back: the lower pane of screen 2, the detail pane, then the filter, then the marks. Never quits.
     fn back(&mut self) {
         if self.screen == Screen::Log && self.log.search.take().is_some() {
             self.log.back = 0;
+        } else if self.screen == Screen::Workers && self.workers_pane == WorkersPane::Queues {
+            self.workers_pane = WorkersPane::Instances;
         } else if self.screen == Screen::Tasks && self.pane == Pane::Detail {
             self.pane = Pane::List;
             self.detail.follows = Follows::Cursor;

@@ -18,12 +18,14 @@ use super::log::Log;
 use super::message::Viewport;
 use super::notice::Notice;
 use super::overlay::Overlay;
+use super::queues::QueueConflict;
 use super::refresh::Refresh;
 use super::shutdown::Shutdown;
 use super::stop::StopConflict;
 use super::submit::SubmitForm;
 use crate::domain::observed::{Filter, Health, LocalWorkers, Overview, PoolFigures, StatementFigures};
-use crate::domain::{Approval, Instance, InstanceId, Name};
+use crate::domain::queue::Queue;
+use crate::domain::{Approval, Instance, InstanceId, Name, StopRequest};
 
 /// The state of the console.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,8 +56,16 @@ pub struct State {
     pub instances: Table<Vec<Instance>>,
     /// Which of them the cursor is on.
     pub instance: Option<InstanceId>,
+    /// Screen 2's queues.
+    pub queues: Table<Vec<Queue>>,
+    /// Which of them the cursor is on, by name.
+    pub queue: Option<String>,
+    /// Which of the two screen 2's keys go to.
+    pub workers_pane: WorkersPane,
     /// This process's workers; none where it has none or has not heard of them yet.
     pub local: Option<Read<LocalWorkers>>,
+    /// What was last asked of this process's workers, also where the instance that was asked has lost its lease.
+    pub(super) asked_before: Option<StopRequest>,
     /// Screen 3's server.
     pub health: Table<Health>,
     /// Screen 3's pools and statements of this process.
@@ -78,6 +88,8 @@ pub struct State {
     pub conflicts: VecDeque<Conflict>,
     /// Requests to stop that did not reach every instance; shown after the conflicts.
     pub stop_conflicts: VecDeque<StopConflict>,
+    /// Decisions about queues that changed nothing; shown after those.
+    pub queue_conflicts: VecDeque<QueueConflict>,
     /// How this process's workers ended, where they did before the process.
     pub workers_ended: Option<super::message::WorkersEnded>,
     /// The text that is being written, also while its editor is closed.
@@ -225,6 +237,15 @@ pub enum Pane {
     Detail,
 }
 
+/// A pane of the Workers screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WorkersPane {
+    /// The processes.
+    Instances,
+    /// The queues; where there is little room it is shown in place of the processes.
+    Queues,
+}
+
 /// Something that was read, with when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read<T> {
@@ -301,7 +322,11 @@ impl State {
             detail: Detail::default(),
             instances: Table::default(),
             instance: None,
+            queues: Table::default(),
+            queue: None,
+            workers_pane: WorkersPane::Instances,
             local: None,
+            asked_before: None,
             health: Table::default(),
             figures: None,
             overview: None,
@@ -313,6 +338,7 @@ impl State {
             acts: Acts::default(),
             conflicts: VecDeque::new(),
             stop_conflicts: VecDeque::new(),
+            queue_conflicts: VecDeque::new(),
             workers_ended: None,
             submit,
             commands: CommandHistory::default(),

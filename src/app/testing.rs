@@ -90,7 +90,9 @@ impl Console {
         if self.state.screen == Screen::Workers {
             let rows = self.state.instances.read.iter().flat_map(|read| &read.value);
             let rows = rows.take(self.state.viewport.list_rows).enumerate();
-            return Message::Drawn(rows.map(|(at, _)| Target::Instance(at)).collect());
+            let queues = self.state.queues.read.iter().flat_map(|read| &read.value).enumerate();
+            let queues = queues.map(|(at, _)| Target::Queue(at));
+            return Message::Drawn(rows.map(|(at, _)| Target::Instance(at)).chain(queues).collect());
         }
         let list = &self.state.list;
         let rows = list.rows.iter().skip(list.offset).take(self.state.viewport.list_rows);

@@ -30,6 +30,7 @@ pub fn update(state: &mut State, at: Duration, message: Message) -> Vec<Effect> 
     state.expire_notice();
     state.watch_question();
     state.watch_stop();
+    state.watch_queue();
     state.settle_shutdown(&mut effects);
     state.show_conflict();
     if !state.ended {
@@ -50,6 +51,8 @@ fn dispatch(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
         Message::DetailFailed { id, failure } => state.detail_failed(id, failure),
         Message::InstancesLoaded(instances) => state.instances_loaded(instances),
         Message::InstancesFailed(failure) => state.instances_failed(failure),
+        Message::QueuesLoaded(queues) => state.queues_loaded(queues),
+        Message::QueuesFailed(failure) => state.queues_failed(failure),
         Message::HealthLoaded(health) => state.health_loaded(*health),
         Message::HealthFailed(failure) => state.health_failed(failure),
         Message::FiguresLoaded { pools, statements } => state.figures_loaded(pools, statements),
@@ -78,6 +81,7 @@ fn visible(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
         }
         Message::Decided { request, result } => state.decided(request, result),
         Message::StopAnswered { request, result } => state.stop_answered(request, result),
+        Message::QueueDecided { request, result } => state.queue_decided(request, result),
         Message::WorkersEnded(ended) => state.workers_ended(ended),
         Message::Submitted { request, result } => state.submitted(request, result),
         Message::LinesSubmitted { request, result } => state.lines_submitted(request, result),

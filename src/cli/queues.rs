@@ -14,7 +14,9 @@ use super::submit::tell_unknown;
 use super::table::Table;
 use crate::config::whole;
 use crate::domain::figure::{age, thousands};
-use crate::domain::queue::{Effect, Gate, GateChange, Queue, QueueAct, QueueDecided, QueueDecision};
+use crate::domain::queue::{
+    Queue, QueueAct, QueueChange, QueueDecided, QueueDecision, QueueOutcome, QueueState,
+};
 use crate::domain::{Name, OperationId};
 
 #[derive(Debug, Serialize)]
@@ -32,7 +34,7 @@ struct About<'a> {
 struct Named<'a> {
     name: &'a str,
     #[serde(flatten)]
-    gate: &'a Gate,
+    state: &'a QueueState,
 }
 
 /// Prints every queue that holds something or that somebody has paused or resumed.
@@ -60,17 +62,17 @@ fn text(call: &Call, queues: &[Queue]) -> String {
             .map_or_else(|| "-".to_owned(), |ms| age(Duration::from_millis(u64::try_from(ms).unwrap_or(0))));
         let fields = vec![
             queue.name.clone(),
-            if queue.gate.paused { "paused" } else { "open" }.to_owned(),
-            queue.gate.version.to_string(),
+            if queue.state.paused { "paused" } else { "open" }.to_owned(),
+            queue.state.version.to_string(),
             thousands(queue.waiting),
             oldest,
             thousands(queue.later),
             thousands(queue.running),
             thousands(queue.held),
             thousands(queue.takers),
-            queue.gate.changed.as_ref().map_or_else(|| "-".to_owned(), changed),
+            queue.state.changed.as_ref().map_or_else(|| "-".to_owned(), changed),
         ];
-        if queue.gate.paused {
+        if queue.state.paused {
             table.push_coloured(fields, 1, "33");
         } else {
             table.push(fields);
@@ -80,7 +82,7 @@ fn text(call: &Call, queues: &[Queue]) -> String {
 }
 
 /// Who changed it last, when and why.
-fn changed(change: &GateChange) -> String {
+fn changed(change: &QueueChange) -> String {
     let why = change.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     format!("{} at {}{why}", change.by, change.at.strftime("%Y-%m-%d %H:%M:%SZ"))
 }
@@ -127,7 +129,7 @@ async fn send(
 ) -> Result<QueueDecided, Failure> {
     let version = match version {
         Some(version) => version,
-        None => session.db.gate(queue).await?.version,
+        None => session.db.queue_state(queue).await?.version,
     };
     let decision = QueueDecision {
         act,
@@ -146,27 +148,27 @@ async fn send(
 }
 
 fn print(call: &Call, act: QueueAct, queue: &Name, decided: &QueueDecided) -> Result<Exit, Failure> {
-    let gate = &decided.gate;
-    let version = gate.version;
-    let who = gate.changed.as_ref().map_or_else(String::new, |change| format!(" by {}", changed(change)));
-    let state = if gate.paused { "paused" } else { "open" };
-    let (outcome, exit, message) = match (decided.effect, act) {
-        (Effect::Committed, QueueAct::Pause) => (
+    let state = &decided.state;
+    let version = state.version;
+    let who = state.changed.as_ref().map_or_else(String::new, |change| format!(" by {}", changed(change)));
+    let said = if state.paused { "paused" } else { "open" };
+    let (outcome, exit, message) = match (decided.outcome, act) {
+        (QueueOutcome::Committed, QueueAct::Pause) => (
             "committed",
             Exit::Done,
             format!("queue {queue}: paused (v{version}); what runs goes on, nothing more is claimed from it"),
         ),
-        (Effect::Committed, QueueAct::Resume) => {
+        (QueueOutcome::Committed, QueueAct::Resume) => {
             ("committed", Exit::Done, format!("queue {queue}: resumed (v{version})"))
         }
-        (Effect::Conflict, _) => (
+        (QueueOutcome::Conflict, _) => (
             "conflict",
             Exit::Conflict,
-            format!("queue {queue}: it is {state} (v{version}){who}. Nothing was changed."),
+            format!("queue {queue}: it is {said} (v{version}){who}. Nothing was changed."),
         ),
     };
     let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
-    let about = About { queue: Some(Named { name: queue.as_str(), gate }) };
+    let about = About { queue: Some(Named { name: queue.as_str(), state }) };
     let answer = Answer { outcome, about, resolved_from_unknown, retries, message, error: None };
     outcome::print(call, &answer, std::slice::from_ref(&answer.message))?;
     Ok(exit)

@@ -16,7 +16,8 @@ use crate::app::{Message, Read, RequestId};
 use crate::db::{Db, ListQuery, Preview};
 use crate::domain::input::SubmissionKey;
 use crate::domain::instance::{SeenInstance, Stop};
-use crate::domain::{Approval, Decision, DecisionKind, NewTask, OperationId, Seen, StopMode};
+use crate::domain::queue::{QueueAct, QueueDecision};
+use crate::domain::{Approval, Decision, DecisionKind, Name, NewTask, OperationId, Seen, StopMode};
 use crate::submit_lines::{Job, Keys, Step, Stopped, submit_lines};
 use crate::ui::Messages;
 
@@ -86,6 +87,10 @@ impl Performer {
                 Ok(instances) => Message::InstancesLoaded(instances),
                 Err(error) => Message::InstancesFailed(read_failure(&error)),
             },
+            Read::Queues => match self.db.queues(self.tenant.as_deref()).await {
+                Ok(queues) => Message::QueuesLoaded(queues),
+                Err(error) => Message::QueuesFailed(read_failure(&error)),
+            },
             Read::Health => match self.db.health().await {
                 Ok(health) => Message::HealthLoaded(Box::new(health)),
                 Err(error) => Message::HealthFailed(read_failure(&error)),
@@ -148,12 +153,30 @@ impl Performer {
             let stop = Stop { mode, instances, operator, reason, operation };
             let lost =
                 |trouble: &_| this.tell(Message::StopAnswered { request, result: Err(unknown(trouble)) });
-            let result = this.db.stop(&stop, &lost).await.map_err(|error| match write_failure(&error) {
-                // The row of the instance tells, not a task's timeline.
-                WriteFailure::Unresolved { message, .. } => WriteFailure::Unresolved { message, hint: None },
-                other => other,
-            });
+            let result = this.db.stop(&stop, &lost).await.map_err(|error| row_tells(write_failure(&error)));
             this.tell(Message::StopAnswered { request, result });
+        });
+    }
+
+    /// Pauses or resumes a queue, which the operator has confirmed.
+    pub(super) fn decide_queue(
+        &self,
+        request: RequestId,
+        act: QueueAct,
+        queue: Name,
+        version: i64,
+        reason: Option<String>,
+    ) {
+        let this = self.clone();
+        self.writes.spawn(async move {
+            let operator = this.operator.clone();
+            let operation = OperationId(this.operation(request, 0));
+            let decision = QueueDecision { act, queue, version, operator, reason, operation };
+            let lost =
+                |trouble: &_| this.tell(Message::QueueDecided { request, result: Err(unknown(trouble)) });
+            let result = this.db.decide_queue(&decision, &lost).await;
+            let result = result.map_err(|error| row_tells(write_failure(&error)));
+            this.tell(Message::QueueDecided { request, result });
         });
     }
 
@@ -252,6 +275,14 @@ impl Performer {
     fn tell(&self, message: Message) {
         // A console that has ended wants no answers.
         let _ = self.messages.send(message);
+    }
+}
+
+/// The row of an instance or a queue tells what became of it, not a task's timeline.
+fn row_tells(failure: WriteFailure) -> WriteFailure {
+    match failure {
+        WriteFailure::Unresolved { message, .. } => WriteFailure::Unresolved { message, hint: None },
+        other => other,
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) enum Ending {
 impl Root {
     /// Gives the terminal back, then ends the workers; nothing is said to have ended before it has.
     pub(super) async fn end(self, ending: Ending, signals: &mut Signals, session: &Session) -> End {
-        let Self { ui, workers, performer, listener, .. } = self;
+        let Self { ui, workers, predecessor, performer, listener, .. } = self;
         if let Some(listener) = listener {
             listener.abort();
         }
@@ -65,6 +65,8 @@ impl Root {
                 (ended, performer.writes.count())
             }
         };
+        // Workers that were asked to stop have ended before: what they left is left by this process.
+        let ended = predecessor.into_iter().fold(ended, both);
         let well = tell_left(&ended, session);
         if unanswered > 0 {
             let writes = if unanswered == 1 { "1 write has" } else { "some writes have" };
@@ -110,6 +112,16 @@ async fn drain(workers: Option<WorkerHandle>, signals: &mut Signals) -> worker::
     }
 }
 
+/// What two instances of this process left behind.
+fn both(one: worker::Ended, other: worker::Ended) -> worker::Ended {
+    worker::Ended {
+        left: [one.left, other.left].concat(),
+        unanswered: [one.unanswered, other.unanswered].concat(),
+        sign_off: if one.sign_off == SignOff::Confirmed { other.sign_off } else { one.sign_off },
+        last_claim: if one.last_claim == LastClaim::Heard { other.last_claim } else { one.last_claim },
+    }
+}
+
 /// Whether there was anything to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
@@ -149,4 +161,21 @@ fn tell_left(ended: &worker::Ended, session: &Session) -> Told {
 /// Says a line on standard error; where the terminal is gone nobody is there to hear it.
 fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_first_left_is_not_forgotten_for_the_second() {
+        let left = worker::Ended { left: vec![TaskId(7)], ..worker::Ended::default() };
+        let unanswered = worker::Ended { unanswered: vec![TaskId(8)], ..worker::Ended::default() };
+        let unconfirmed = worker::Ended { sign_off: SignOff::Unconfirmed, ..worker::Ended::default() };
+        let unheard = worker::Ended { last_claim: LastClaim::Unheard, ..worker::Ended::default() };
+        for ended in [left, unanswered, unconfirmed, unheard] {
+            assert_eq!(both(worker::Ended::default(), ended.clone()), ended);
+            assert_eq!(both(ended.clone(), worker::Ended::default()), ended);
+        }
+    }
 }

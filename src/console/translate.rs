@@ -4,8 +4,8 @@ use crate::app::Message;
 use crate::app::log::Level;
 use crate::app::message::{self as app, FailureCause, LinkReport, ReadFailure, WriteFailure};
 use crate::db::{DbError, Trouble};
-use crate::domain::{Status, figure};
-use crate::worker::{How, Part, Shutdown, WorkerEvent};
+use crate::domain::{Status, StopRequest, figure};
+use crate::worker::{Ended, How, LastClaim, Part, Shutdown, SignOff, WorkerEvent};
 
 /// Up to so many tasks are told one by one; more at once would push everything else out of the log.
 const FEW: usize = 3;
@@ -145,6 +145,17 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
             line(Level::Info, format!("{how} with {in_flight} in flight{reason}"))
         }
     }
+}
+
+/// How this process's workers ended before the process.
+pub(super) fn workers_ended(asked: Option<StopRequest>, ended: &Ended) -> Message {
+    let heard = ended.last_claim == LastClaim::Heard && ended.sign_off == SignOff::Confirmed;
+    Message::WorkersEnded(app::WorkersEnded {
+        asked,
+        left: ended.left.clone(),
+        unanswered: ended.unanswered.clone(),
+        confirmed: if heard { app::Confirmed::Yes } else { app::Confirmed::No },
+    })
 }
 
 /// How grave a line of the program's own log is.

@@ -11,7 +11,7 @@ use super::row::get;
 use super::sql::{DECIDE_QUEUE, QUEUE, QUEUES};
 use crate::domain::Name;
 use crate::domain::input::storable;
-use crate::domain::queue::{Effect, Gate, GateChange, Queue, QueueDecided, QueueDecision};
+use crate::domain::queue::{Queue, QueueChange, QueueDecided, QueueDecision, QueueOutcome, QueueState};
 
 impl Db {
     /// Pauses or resumes a queue; sending the same decision (the same operation id) again gives the same answer. A
@@ -25,23 +25,26 @@ impl Db {
         on_unknown: OnUnknown<'_>,
     ) -> Result<QueueDecided, DbError> {
         let trace = || async {
-            let (effect, gate) = self.queue_after(decision).await?;
-            Ok((effect == Effect::Committed).then_some((effect, gate)))
+            let (outcome, state) = self.queue_after(decision).await?;
+            Ok((outcome == QueueOutcome::Committed).then_some((outcome, state)))
         };
         let resolved = resolve(on_unknown, || self.decide_queue_once(decision), trace).await?;
-        let (effect, gate) = resolved.answer;
-        if effect == Effect::Committed {
+        let (outcome, state) = resolved.answer;
+        if outcome == QueueOutcome::Committed {
             self.wake();
         }
         Ok(QueueDecided {
-            effect,
-            gate,
+            outcome,
+            state,
             resolved_from_unknown: resolved.from_unknown,
             retries: resolved.retries,
         })
     }
 
-    async fn decide_queue_once(&self, decision: &QueueDecision) -> Result<(Effect, Gate), DbError> {
+    async fn decide_queue_once(
+        &self,
+        decision: &QueueDecision,
+    ) -> Result<(QueueOutcome, QueueState), DbError> {
         let operator = &self.inner.operator;
         let reason = decision.reason.as_deref().map(storable);
         let changed = operator
@@ -58,14 +61,14 @@ impl Db {
             )
             .await?;
         if let Some(row) = changed.first() {
-            return Ok((Effect::Committed, gate(row)?));
+            return Ok((QueueOutcome::Committed, state(row)?));
         }
         // It had moved on: perhaps by this very decision, sent before.
         self.queue_after(decision).await
     }
 
     /// The queue as it is now, and whether this very decision has changed it.
-    async fn queue_after(&self, decision: &QueueDecision) -> Result<(Effect, Gate), DbError> {
+    async fn queue_after(&self, decision: &QueueDecision) -> Result<(QueueOutcome, QueueState), DbError> {
         let now = self
             .inner
             .operator
@@ -75,19 +78,20 @@ impl Db {
             what: "a queue".to_owned(),
             problem: "the server returned no row for it".to_owned(),
         })?;
-        let effect = if get(row, "own", "a queue")? { Effect::Committed } else { Effect::Conflict };
-        Ok((effect, gate(row)?))
+        let outcome =
+            if get(row, "own", "a queue")? { QueueOutcome::Committed } else { QueueOutcome::Conflict };
+        Ok((outcome, state(row)?))
     }
 
     /// What operators said of one queue.
     ///
     /// # Errors
     /// As [`DbError`] says.
-    pub async fn gate(&self, queue: &Name) -> Result<Gate, DbError> {
+    pub async fn queue_state(&self, queue: &Name) -> Result<QueueState, DbError> {
         let nobody = Uuid::nil();
         let rows =
             self.inner.operator.query(QUEUE, &[(&queue.as_str(), Type::TEXT), (&nobody, Type::UUID)]).await?;
-        rows.first().map_or(Ok(Gate::OPEN), gate)
+        rows.first().map_or(Ok(QueueState::OPEN), state)
     }
 
     /// Every queue that holds something or that somebody has paused or resumed, by name. With a tenant only its tasks
@@ -102,7 +106,7 @@ impl Db {
                 let what = "a queue";
                 Ok(Queue {
                     name: get(row, "name", what)?,
-                    gate: gate(row)?,
+                    state: state(row)?,
                     waiting: get(row, "waiting", what)?,
                     later: get(row, "later", what)?,
                     running: get(row, "running", what)?,
@@ -115,13 +119,13 @@ impl Db {
     }
 }
 
-fn gate(row: &Row) -> Result<Gate, DbError> {
+fn state(row: &Row) -> Result<QueueState, DbError> {
     let what = "a queue";
-    let Some(version) = get::<Option<i64>>(row, "version", what)? else { return Ok(Gate::OPEN) };
-    Ok(Gate {
+    let Some(version) = get::<Option<i64>>(row, "version", what)? else { return Ok(QueueState::OPEN) };
+    Ok(QueueState {
         paused: get(row, "paused", what)?,
         version,
-        changed: Some(GateChange {
+        changed: Some(QueueChange {
             by: get(row, "changed_by", what)?,
             at: get(row, "changed_at", what)?,
             reason: get(row, "reason", what)?,

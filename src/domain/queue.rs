@@ -7,23 +7,23 @@ use super::{Name, OperationId};
 
 /// What operators said of a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Gate {
+pub struct QueueState {
     /// Whether workers claim nothing from it.
     pub paused: bool,
     /// +1 at each change; 0 where nobody ever paused it.
     pub version: i64,
     /// Who changed it last and when; none where nobody ever paused it.
-    pub changed: Option<GateChange>,
+    pub changed: Option<QueueChange>,
 }
 
-impl Gate {
+impl QueueState {
     /// A queue that nobody ever paused.
     pub const OPEN: Self = Self { paused: false, version: 0, changed: None };
 }
 
 /// Who paused or resumed a queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GateChange {
+pub struct QueueChange {
     /// Who.
     pub by: String,
     /// When, by the database's clock.
@@ -39,7 +39,7 @@ pub struct Queue {
     pub name: String,
     /// Whether it is paused, and by whom.
     #[serde(flatten)]
-    pub gate: Gate,
+    pub state: QueueState,
     /// Tasks that are due and wait.
     pub waiting: i64,
     /// Tasks that are put off until later.
@@ -100,9 +100,9 @@ pub struct QueueDecision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueDecided {
     /// Whether it took effect; if not, the queue had moved on or was as asked already.
-    pub effect: Effect,
+    pub outcome: QueueOutcome,
     /// The queue as it is now.
-    pub gate: Gate,
+    pub state: QueueState,
     /// The first answer was lost and the outcome was established afterwards.
     pub resolved_from_unknown: bool,
     /// How often it was decided again after a deadlock or serialization failure.
@@ -111,7 +111,7 @@ pub struct QueueDecided {
 
 /// Whether a decision about a queue took effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum QueueOutcome {
     /// It did.
     Committed,
     /// It did not, and nothing was changed.

@@ -91,11 +91,11 @@ async fn calls_about_processes_and_queues(scene: &Scene) {
         })
         .await;
     let act = |act, version| queues::decision("bob", act, "other", version);
-    let version = async |db: &Db| db.gate(&name("other")).await.expect("read");
+    let version = async |db: &Db| db.queue_state(&name("other")).await.expect("read");
     scene
-        .drop_everywhere("pause or resume", version, async |db, gate| {
-            let next = if gate.paused { QueueAct::Resume } else { QueueAct::Pause };
-            db.decide_queue(&act(next, gate.version), &quiet).await
+        .drop_everywhere("pause or resume", version, async |db, state| {
+            let next = if state.paused { QueueAct::Resume } else { QueueAct::Pause };
+            db.decide_queue(&act(next, state.version), &quiet).await
         })
         .await;
     scene

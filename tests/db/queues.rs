@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use taskdeck::db::{ClaimRequest, Db, Limits};
 use taskdeck::domain::outcome::ClaimById;
-use taskdeck::domain::queue::{Effect, Gate, Queue, QueueAct, QueueDecided, QueueDecision};
+use taskdeck::domain::queue::{Queue, QueueAct, QueueDecided, QueueDecision, QueueOutcome, QueueState};
 use taskdeck::domain::{NewTask, Status};
 use tokio::sync::Barrier;
 
@@ -31,16 +31,16 @@ async fn decide(db: &Db, by: &str, act: QueueAct, queue: &str, version: i64) -> 
     db.decide_queue(&decision(by, act, queue, version), &quiet).await.expect("decide")
 }
 
-async fn pause(db: &Db, queue: &str, version: i64) -> Gate {
+async fn pause(db: &Db, queue: &str, version: i64) -> QueueState {
     let decided = decide(db, "alice", QueueAct::Pause, queue, version).await;
-    assert_eq!(decided.effect, Effect::Committed);
-    decided.gate
+    assert_eq!(decided.outcome, QueueOutcome::Committed);
+    decided.state
 }
 
-async fn resume(db: &Db, queue: &str, version: i64) -> Gate {
+async fn resume(db: &Db, queue: &str, version: i64) -> QueueState {
     let decided = decide(db, "bob", QueueAct::Resume, queue, version).await;
-    assert_eq!(decided.effect, Effect::Committed);
-    decided.gate
+    assert_eq!(decided.outcome, QueueOutcome::Committed);
+    decided.state
 }
 
 #[tokio::test]
@@ -51,9 +51,9 @@ async fn nothing_is_claimed_from_a_paused_queue_and_the_others_go_on() {
     let other = NewTask { queue: name("other"), ..NewTask::default() };
     let goes = submit_as(db, "goes", &other).await;
     let both = ClaimRequest { queues: vec![name("default"), name("other")], ..request(id, 9) };
-    let gate = pause(db, "default", 0).await;
-    assert_eq!((gate.paused, gate.version), (true, 1));
-    let change = gate.changed.expect("who");
+    let state = pause(db, "default", 0).await;
+    assert_eq!((state.paused, state.version), (true, 1));
+    let change = state.changed.expect("who");
     assert_eq!((change.by.as_str(), change.reason.as_deref()), ("alice", Some("bad import")));
 
     assert_eq!(db.claim_next(&request(id, 9)).await.expect("claim"), []);
@@ -83,11 +83,11 @@ async fn a_version_that_has_moved_on_or_what_is_so_already_changes_nothing() {
     let db = &test.db;
     // Nobody ever paused it: it is open, and there is nothing to resume.
     let decided = decide(db, "eve", QueueAct::Resume, "default", 0).await;
-    assert_eq!((decided.effect, decided.gate), (Effect::Conflict, Gate::OPEN));
+    assert_eq!((decided.outcome, decided.state), (QueueOutcome::Conflict, QueueState::OPEN));
     let made_up = decide(db, "eve", QueueAct::Pause, "default", 3).await;
-    assert_eq!((made_up.effect, made_up.gate), (Effect::Conflict, Gate::OPEN));
+    assert_eq!((made_up.outcome, made_up.state), (QueueOutcome::Conflict, QueueState::OPEN));
     pause(db, "default", 0).await;
-    let gate = resume(db, "default", 1).await;
+    let state = resume(db, "default", 1).await;
     // It went from open to open: the one who still sees the first is refused.
     for (act, version) in [
         (QueueAct::Pause, 0),
@@ -97,7 +97,7 @@ async fn a_version_that_has_moved_on_or_what_is_so_already_changes_nothing() {
         (QueueAct::Resume, 1),
     ] {
         let decided = decide(db, "eve", act, "default", version).await;
-        assert_eq!((decided.effect, &decided.gate), (Effect::Conflict, &gate), "{act:?} v{version}");
+        assert_eq!((decided.outcome, &decided.state), (QueueOutcome::Conflict, &state), "{act:?} v{version}");
     }
     assert_eq!(test.psql("SELECT count(*), max(version) FROM taskdeck.queues"), "1|2");
     assert_eq!(test.psql("SELECT count(*) FROM taskdeck.events"), "2");
@@ -121,12 +121,12 @@ async fn of_two_operators_who_saw_the_same_one_decides() {
         };
         let (a, b) = (racer(&test.db, "alice"), racer(&other, "bob"));
         let answers = [a.await.expect("no panic"), b.await.expect("no panic")];
-        let won: Vec<_> = answers.iter().filter(|(_, d)| d.effect == Effect::Committed).collect();
+        let won: Vec<_> = answers.iter().filter(|(_, d)| d.outcome == QueueOutcome::Committed).collect();
         assert_eq!(won.len(), 1, "round {round}: {answers:?}");
-        let by = |decided: &QueueDecided| decided.gate.changed.as_ref().map(|change| change.by.clone());
+        let by = |decided: &QueueDecided| decided.state.changed.as_ref().map(|change| change.by.clone());
         for (_, decided) in &answers {
             assert_eq!(by(decided).as_deref(), Some(won[0].0), "round {round}: both are told who won");
-            assert_eq!(decided.gate.version, version + 1, "round {round}");
+            assert_eq!(decided.state.version, version + 1, "round {round}");
         }
     }
     assert_eq!(test.psql("SELECT count(*) FROM taskdeck.events"), "40");
@@ -146,7 +146,7 @@ async fn a_decision_whose_answer_is_lost_is_made_once() {
         };
         let act = if round % 2 == 0 { QueueAct::Pause } else { QueueAct::Resume };
         let decided = db.decide_queue(&decision("bob", act, "default", round), &count).await.expect("decide");
-        assert_eq!((decided.effect, decided.gate.version), (Effect::Committed, round + 1), "{cut:?}");
+        assert_eq!((decided.outcome, decided.state.version), (QueueOutcome::Committed, round + 1), "{cut:?}");
         assert!(decided.resolved_from_unknown && lost.load(Ordering::SeqCst) == 1, "{cut:?}");
         assert_eq!(number(&client, "SELECT count(*) FROM taskdeck.events").await, round + 1, "{cut:?}");
     }
@@ -214,7 +214,7 @@ async fn queues_are_listed_with_what_is_in_them() {
     let all = db.queues(None).await.expect("queues");
     let numbers = |queue: &Queue| {
         let Queue { waiting, later, running, held, takers, .. } = queue;
-        (queue.name.clone(), [*waiting, *later, *running, *held, *takers], queue.gate.paused)
+        (queue.name.clone(), [*waiting, *later, *running, *held, *takers], queue.state.paused)
     };
     assert_eq!(
         all.iter().map(numbers).collect::<Vec<_>>(),

@@ -7,7 +7,7 @@ use taskdeck::db::{ClaimRequest, Claimed, Db, DbError, Finish, NewInstance, Rene
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::{ClaimById, DecisionOutcome, Finished, StopVerdict};
-use taskdeck::domain::queue::{Effect, QueueAct};
+use taskdeck::domain::queue::{QueueAct, QueueOutcome};
 use taskdeck::domain::{InstanceState, NewTask, Status, StopMode, Task};
 use tokio::sync::watch;
 use tokio_postgres::Client;
@@ -155,7 +155,7 @@ impl Case {
                 let queue = self.instance.queues[0].as_str();
                 let pause = queues::decision("alice", QueueAct::Pause, queue, 0);
                 let answer = db.decide_queue(&pause, &note).await.expect("pause");
-                Some((answer.effect == Effect::Committed, answer.resolved_from_unknown))
+                Some((answer.outcome == QueueOutcome::Committed, answer.resolved_from_unknown))
             }
             Kind::AskToStop => {
                 let answer = db.stop(&stop("alice", StopMode::Drain, &[(id, 0)]), &note).await.expect("ask");

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 
 use crate::desk::{Desk, wait_until};
 use crate::gate::Gate;
-use crate::support::empty_database;
+use crate::support::{Server, empty_database};
 use crate::worker::Headless;
 
 /// What a console is started with whose task runs until the gate opens. Nothing wakes it where `bob_asks`, so it learns
@@ -142,6 +142,32 @@ fn a_console_whose_workers_were_asked_to_stop_lives_on_watching() {
     assert_eq!(desk.back_in_shell(), 0);
     let states = "SELECT state, count(*) FROM taskdeck.instances GROUP BY 1 ORDER BY 1";
     assert_eq!(desk.psql(states), "lost|1\nstopped|2");
+}
+
+/// What was left then is told when the console ends, however well its own end goes.
+#[test]
+fn what_workers_that_were_asked_to_stop_left_is_said_at_once_and_at_the_end_of_the_console() {
+    let mut server = Server::start_restartable();
+    server.psql("postgres", "CREATE DATABASE jobs").expect("a database");
+    let mut desk = Desk::sized(160, 40, Some(&server.url("jobs")), &[]);
+    desk.start("--workers 1 --work-delay 50s --lease 3s");
+    desk.begin_empty();
+    let id = desk.submit(&["is left behind"]);
+    desk.wait_line(id, &["RUNNING", "here/"]);
+    bob_asks(&desk);
+    desk.terminal.wait_text("draining 1/1 asked by bob");
+    server.stop();
+    // Its lease passes while nothing can be written.
+    let left = format!("left RUNNING until their lease passes: {id}");
+    desk.terminal.wait_text("the workers of this process have ended, as bob asked");
+    server.start_again();
+    desk.terminal.wait_for("all well again", |screen| screen.contains("link ok"));
+    desk.terminal.keys("5");
+    desk.terminal.wait_for("the line in the log", |screen| screen.replace('\n', " ").contains(&left));
+    assert_eq!(desk.quit(), 1);
+    let said = format!("that was asked: {id}");
+    let screen = desk.terminal.screen().replace('\n', "");
+    assert!(screen.contains("left RUNNING on") && screen.contains(&said), "{screen}");
 }
 
 #[test]

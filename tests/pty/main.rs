@@ -30,6 +30,7 @@ mod panics;
 mod private;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod process;
+mod queues;
 mod signals;
 mod sizes;
 mod suspending;

@@ -1,6 +1,6 @@
 //! The moments in which instances are asked to stop.
 
-use taskdeck::app::message::WorkersEnded;
+use taskdeck::app::message::{Confirmed, WorkersEnded};
 use taskdeck::app::{Effect, Message, RequestId};
 use taskdeck::domain::observed::LocalWorkers;
 use taskdeck::domain::outcome::{StopAnswer, StopVerdict, Stopping};
@@ -131,7 +131,12 @@ pub(crate) fn shutdown_asked() -> World {
 pub(crate) fn workers_ended() -> World {
     with(workers_here_asked(), |world| {
         let asked = asked_here().asked_to_stop;
-        world.send(Message::WorkersEnded(WorkersEnded { asked: asked.clone(), left: Vec::new() }));
+        world.send(Message::WorkersEnded(WorkersEnded {
+            asked: asked.clone(),
+            left: Vec::new(),
+            unanswered: Vec::new(),
+            confirmed: Confirmed::Yes,
+        }));
         let watching = LocalWorkers {
             instance: instance(WEB3 + 40),
             state: InstanceState::Watching,

@@ -11,7 +11,7 @@ const WIDE: (u16, u16) = (200, 60);
 fn every_screen_and_dialog() {
     insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
         for (name, scene) in SCENES {
-            let wide = (name.starts_with("workers") || name.starts_with("stop")).then_some(WIDE);
+            let wide = ["workers", "stop", "queue"].iter().any(|part| name.starts_with(part)).then_some(WIDE);
             let pictures: Vec<String> = SIZES
                 .into_iter()
                 .chain(wide)

@@ -12,12 +12,16 @@ use crate::fleet::{
     shutdown_asked, stop_all, stop_conflict, stop_question, stop_question_cancel, stop_question_here,
     stop_question_moved, workers_asked, workers_asking, workers_ended, workers_here_asked, workers_lost,
 };
+use crate::queues::{
+    queue_conflict, queue_moved, queue_pause, queue_resume, queues, queues_asking, tasks_paused,
+    workers_queues,
+};
 use crate::world::{World, ago, session};
 
 /// A name and how to get there.
 pub(crate) type Scene = (&'static str, fn() -> World);
 
-pub(crate) const SCENES: [Scene; 45] = [
+pub(crate) const SCENES: [Scene; 53] = [
     ("tasks", tasks),
     ("tasks_connecting", World::blank),
     ("tasks_empty", empty),
@@ -45,6 +49,14 @@ pub(crate) const SCENES: [Scene; 45] = [
     ("stop_question_moved", stop_question_moved),
     ("stop_all", stop_all),
     ("stop_conflict", stop_conflict),
+    ("workers_queues", workers_queues),
+    ("queues", queues),
+    ("queues_asking", queues_asking),
+    ("queue_pause", queue_pause),
+    ("queue_resume", queue_resume),
+    ("queue_moved", queue_moved),
+    ("queue_conflict", queue_conflict),
+    ("tasks_paused", tasks_paused),
     ("database", database),
     ("log", log),
     ("question", question),

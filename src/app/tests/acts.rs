@@ -2,12 +2,15 @@
 
 use super::super::testing::{Console, change, history, page, seen, task};
 use crate::app::acts::Phase;
+use crate::app::availability::availability;
+use crate::app::footer::{Availability, footer};
+use crate::app::keys::Action;
 use crate::app::message::{Message, WriteFailure};
 use crate::app::overlay::Overlay;
 use crate::app::question::{Question, Standing};
 use crate::app::{Effect, RequestId};
 use crate::domain::outcome::Verdict;
-use crate::domain::{DecisionKind, Status, Task, TaskId};
+use crate::domain::{Approval, DecisionKind, Status, Task, TaskId};
 
 fn with(id: i64, status: Status, version: i64) -> Task {
     Task { status, version, ..task(id) }
@@ -184,7 +187,7 @@ fn a_conflict_shows_the_row_as_it_is_and_only_a_fresh_question_acts_on_it() {
             "It is now REJECTED, v1."
         ]
     );
-    assert_eq!(console.state.conflicts[0].possible(), [DecisionKind::Requeue]);
+    assert_eq!(console.state.conflicts[0].possible(&console.state), [DecisionKind::Requeue]);
     assert_eq!(console.press("a"), []);
     assert_eq!(console.state.overlay(), Some(&Overlay::Conflict));
     assert_eq!(console.press("r"), []);
@@ -204,6 +207,58 @@ fn who_may_not_approve_their_own_task_is_told_the_rule() {
     let lines = console.state.conflicts[0].lines(console.now);
     assert_eq!(lines[1], "You submitted it yourself: another operator must approve it (four eyes).");
     assert_eq!(console.state.overlay(), Some(&Overlay::Conflict));
+    let possible = console.state.conflicts[0].possible(&console.state);
+    assert_eq!(possible, [DecisionKind::Cancel, DecisionKind::Reject], "all but what was refused");
+
+    // A row that moved on, whatever to, is no case of the rule.
+    let mut console = Console::with(page([with(7, Status::Submitted, 0)]));
+    console.press("a y");
+    let verdict = Verdict::Conflict { task: with(7, Status::Submitted, 0), last: None };
+    console.decided(1, DecisionKind::Approve, vec![(7, verdict)]);
+    let lines = console.state.conflicts[0].lines(console.now);
+    assert!(!lines.join(" ").contains("four eyes"), "{lines:?}");
+}
+
+#[test]
+fn who_may_not_approve_their_own_task_is_told_before_the_database_is_asked() {
+    let held = |id, by: &str, approval| Task {
+        submitted_by: Some(by.into()),
+        approval,
+        ..with(id, Status::Submitted, 0)
+    };
+    let approve = |console: &Console| availability(&console.state, Action::Approve);
+    let own = || page([held(7, "alice", Approval::Another)]);
+    let mut console = Console::with(own());
+    let Availability::Disabled { reason } = approve(&console) else { panic!("she submitted it") };
+    assert!(reason.contains("another operator must approve it"), "{reason}");
+    assert!(
+        footer(&console.state).iter().any(|item| item.action == Action::Approve
+            && matches!(item.availability, Availability::Disabled { .. }))
+    );
+    assert_eq!(console.press("a"), []);
+    assert!(
+        console.state.overlays.is_empty() && console.notice().contains("four eyes"),
+        "{}",
+        console.notice()
+    );
+    for action in [Action::Reject, Action::Cancel] {
+        assert_eq!(availability(&console.state, action), Availability::Enabled, "{action:?}");
+    }
+    // Another's task may be approved, and where no rule was set one's own.
+    for task in [held(7, "bob", Approval::Another), held(7, "alice", Approval::Anybody)] {
+        assert_eq!(approve(&Console::with(page([task]))), Availability::Enabled);
+    }
+    // The rule of this session holds for tasks that were submitted without it.
+    let mut console = Console::with(page([held(7, "alice", Approval::Anybody)]));
+    console.state.session.approval = Approval::Another;
+    assert!(matches!(approve(&console), Availability::Disabled { .. }));
+    // Among several marked the question names it, and nothing is sent.
+    let mut console =
+        Console::with(page([held(7, "alice", Approval::Another), held(8, "bob", Approval::Another)]));
+    assert_eq!(console.press("A a"), []);
+    let blocked = question(&console).blocked();
+    assert_eq!(blocked.as_deref(), Some("not possible: 1 submitted by you (four eyes)"));
+    assert_eq!(console.press("y"), []);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn every_key_of_every_layer_does_something_or_says_something() {
                     || after.notice.is_some()
                     || after.overlays != before.overlays
                     || after.screen != before.screen
-                    || after.pane != before.pane
+                    || (after.pane, after.workers_pane) != (before.pane, before.workers_pane)
                     || after.shutdown.is_some(),
                 "{} on {screen:?}",
                 entry.name

@@ -6,6 +6,7 @@ mod cursor;
 mod drawn;
 mod ending;
 mod keys;
+mod queues;
 mod refresh;
 mod stops;
 mod typing;

@@ -22,6 +22,7 @@ fn names(effects: &[Effect]) -> Vec<&'static str> {
             Read::Overview => "overview",
             Read::Detail { .. } => "detail",
             Read::Instances => "instances",
+            Read::Queues => "queues",
             Read::Health => "health",
             Read::Figures => "figures",
         })

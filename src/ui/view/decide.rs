@@ -189,7 +189,7 @@ pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict
     if let Some(row) = conflict.row_under_cursor() {
         acts.extend(
             conflict
-                .possible()
+                .possible(state)
                 .into_iter()
                 .map(|kind| key(state, action_of(kind), &format!("{kind} it as v{}", row.version))),
         );

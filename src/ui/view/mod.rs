@@ -13,6 +13,8 @@ mod header;
 mod instance;
 mod log;
 mod overlays;
+mod pause;
+mod queues;
 mod shutdown;
 mod stop;
 mod submit;

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use super::decide;
 use super::detail;
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
+use super::pause;
 use super::shutdown;
 use super::stop;
 use super::submit;
@@ -31,6 +32,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, overlay: &Overlay, area
         Overlay::StopConflict => {
             if let Some(conflict) = state.stop_conflicts.front() {
                 stop::conflict(paint, state, conflict, area);
+            }
+        }
+        Overlay::Queue(question) => pause::question(paint, state, question, area),
+        Overlay::QueueConflict => {
+            if let Some(conflict) = state.queue_conflicts.front() {
+                pause::conflict(paint, state, conflict, area);
             }
         }
         Overlay::SubmitLines { path } => submit_lines(paint, state, path, area),

@@ -7,9 +7,10 @@ use ratatui::layout::Rect;
 use super::detail::read_ago;
 use super::figures::{gauge, since};
 use super::instance;
+use super::queues;
 use super::table::{self, Cell};
 use crate::app::message::Target;
-use crate::app::state::{Read, State};
+use crate::app::state::{Read, State, WorkersPane};
 use crate::domain::observed::LocalWorkers;
 use crate::domain::{Instance, InstanceState, figure};
 use crate::ui::columns::{Column, lay_out};
@@ -38,11 +39,51 @@ const SLOTS: [Column; 5] = [
     Column::words("DOING", 10, 20, 0),
 ];
 
-/// Draws it.
+/// Below so many lines only the pane that has the keys is shown.
+const LOW: u16 = 10;
+
+/// Draws both panes: the one that has the keys first, and of the other what finds room.
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
-    let one = state.instances.read.as_ref().zip(state.instance_under_cursor());
+    let low = area.height < LOW;
+    match state.workers_pane {
+        WorkersPane::Queues if low => queues::draw(paint, state, area),
+        WorkersPane::Instances if low => processes(paint, state, area),
+        WorkersPane::Queues => {
+            let height = (queues::wanted(state) + queues::told_lines(state, area)).min(area.height);
+            queues::draw(paint, state, Rect { height, ..area });
+            let rest = below(area, height);
+            if rest.height > 3 {
+                instances(paint, state, rest);
+            }
+        }
+        WorkersPane::Instances => {
+            let used = needed(state, Rect { height: area.height - 1, ..area });
+            // All of it with a line before it, or one line that sums it up.
+            let room = area.height - used.min(area.height - 1);
+            let wanted = queues::wanted(state);
+            let (blank, height) = if room > wanted { (1, wanted) } else { (0, 1) };
+            processes(paint, state, Rect { height: area.height - height - blank, ..area });
+            queues::draw(paint, state, below(area, area.height - height));
+        }
+    }
+}
+
+/// The lines that the processes take where they have `area`.
+fn needed(state: &State, area: Rect) -> u16 {
+    let heights = divide(state, area, &told(state, area));
+    (heights.table + heights.detail + heights.slots).min(area.height)
+}
+
+/// What is told of the instance under the cursor.
+fn told(state: &State, area: Rect) -> Vec<Vec<Span>> {
     let width = usize::from(area.width).saturating_sub(4);
-    let detail = one.map(|(read, one)| instance::lines(state, read, one, width)).unwrap_or_default();
+    let one = state.instances.read.as_ref().zip(state.instance_under_cursor());
+    one.map(|(read, one)| instance::lines(state, read, one, width)).unwrap_or_default()
+}
+
+fn processes(paint: &mut Paint<'_>, state: &State, area: Rect) {
+    let one = state.instances.read.as_ref().zip(state.instance_under_cursor());
+    let detail = told(state, area);
     let heights = divide(state, area, &detail);
     let room = area.height - heights.detail - heights.slots;
     // The row's own lines stand right below the table, however high the screen is.
@@ -110,7 +151,10 @@ fn instances(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let places = lay_out(inner.width, &COLUMNS);
     table::headings(paint, nth(inner, 0), &COLUMNS, &places);
     let rows = below(area, 1);
-    paint.viewport.list_rows = usize::from(rows.height);
+    let has_keys = state.workers_pane == WorkersPane::Instances;
+    if has_keys {
+        paint.viewport.list_rows = usize::from(rows.height);
+    }
     let Some(read) = &state.instances.read else {
         let text = match &state.instances.failure {
             Some(failure) => format!("The instances could not be read: {}", failure.message),
@@ -128,7 +172,7 @@ fn instances(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let offset = state.instances.offset;
     for (index, instance) in read.value.iter().enumerate().skip(offset).take(usize::from(rows.height)) {
         let line = nth(rows, cells(index - offset));
-        let under_cursor = state.instance == Some(instance.id);
+        let under_cursor = has_keys && state.instance == Some(instance.id);
         let sign = if under_cursor { paint.glyphs.cursor } else { " " };
         paint.line(line, &[plain(" "), span(sign, Role::Running)]);
         let content = row(paint, state, read, instance);

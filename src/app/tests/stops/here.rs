@@ -27,7 +27,12 @@ fn this_process_says_who_asked_its_workers_to_stop_and_goes_on_watching() {
     );
 
     let ended = |left: Vec<TaskId>| {
-        Message::WorkersEnded(WorkersEnded { asked: Some(by_bob(StopMode::Drain, -4)), left })
+        Message::WorkersEnded(WorkersEnded {
+            asked: Some(by_bob(StopMode::Drain, -4)),
+            left,
+            unanswered: vec![],
+            confirmed: Confirmed::Yes,
+        })
     };
     console.send(ended(vec![]));
     assert_eq!(
@@ -49,8 +54,35 @@ fn this_process_says_who_asked_its_workers_to_stop_and_goes_on_watching() {
     let mut console = Console::fleet(vec![]);
     console.send(ended(vec![TaskId(7)]));
     assert!(console.notice().ends_with("left RUNNING until their lease passes: 7"), "{}", console.notice());
-    console.send(Message::WorkersEnded(WorkersEnded { asked: None, left: vec![] }));
+    assert!(console.notice().contains("have ended, as bob asked"), "{}", console.notice());
+    let well = WorkersEnded { asked: None, left: vec![], unanswered: vec![], confirmed: Confirmed::Yes };
+    console.send(Message::WorkersEnded(well));
     assert!(console.notice().contains("have ended unasked"), "{}", console.notice());
+}
+
+#[test]
+fn an_end_that_the_database_did_not_confirm_is_not_called_one() {
+    let unconfirmed = WorkersEnded {
+        asked: Some(by_bob(StopMode::Drain, -4)),
+        left: vec![],
+        unanswered: vec![],
+        confirmed: Confirmed::No,
+    };
+    let mut console = Console::fleet(vec![]);
+    console.send(Message::WorkersEnded(unconfirmed.clone()));
+    let said = console.notice();
+    assert!(said.contains("have ended, as bob asked") && !said.contains("have stopped"), "{said}");
+    assert!(said.contains("the database did not confirm it"), "{said}");
+    assert_eq!(console.state.notice.as_ref().map(|notice| notice.level), Some(Level::Error));
+    console.send(Message::Local(LocalWorkers { instance: id(77), ..local(InstanceState::Watching, &[]) }));
+    let above = header::header(&console.state);
+    assert_eq!(above.workers_asked.as_deref(), Some("ended, not confirmed, asked by bob"));
+
+    let unanswered = WorkersEnded { unanswered: vec![TaskId(7)], confirmed: Confirmed::Yes, ..unconfirmed };
+    console.send(Message::WorkersEnded(unanswered));
+    let said = console.notice();
+    assert!(said.contains("no answer told whether the end of these has arrived: 7"), "{said}");
+    assert!(!said.contains("have stopped"), "{said}");
 }
 
 #[test]

@@ -1,156 +1,31 @@
 //! Whatever comes in, in whatever order: no panic, no write without its answer, no version that was not on
 //! screen, and a way out.
 
+mod made;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::super::testing::{
-    Console, ESC, Line, change, clock, history, local, overview, page, process, setup, task,
-};
+use made::*;
+
+use super::super::testing::{Console, ESC, Line, clock, history, overview, page, setup};
 use crate::app::conflict::Conflict;
 use crate::app::keys::{Key, KeyCode};
 use crate::app::list::Cursor;
 use crate::app::message::{
-    FailureCause, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent, WorkersEnded,
-    WriteFailure,
+    Confirmed, LinesReport, Message, ReadFailure, Signal, Target, Viewport, WorkerEvent, WorkersEnded,
 };
 use crate::app::overlay::Overlay;
 use crate::app::question::Standing;
+use crate::app::queues::QueueStanding;
 use crate::app::state::{Access, FirstStart, Screen};
 use crate::app::stop::StopStanding;
 use crate::app::{Effect, RequestId, Setup, State, footer, header, help};
 use crate::domain::instance::SeenInstance;
-use crate::domain::outcome::{Decided, StopAnswer, StopVerdict, Stopping, Submitted, Verdict};
-use crate::domain::{DecisionKind, Instance, InstanceState, Status, StopMode, StopRequest, Task, TaskId};
-
-fn any_task() -> impl Strategy<Value = Task> {
-    (1_i64..12, 0_usize..7, 0_i64..4, any::<bool>()).prop_map(|(id, status, version, cancel_requested)| {
-        Task { status: Status::ALL[status], version, cancel_requested, ..task(id) }
-    })
-}
-
-fn any_key() -> impl Strategy<Value = Key> {
-    const CODES: [KeyCode; 13] = [
-        KeyCode::Enter,
-        KeyCode::Esc,
-        KeyCode::Tab,
-        KeyCode::Backspace,
-        KeyCode::Delete,
-        KeyCode::Up,
-        KeyCode::Down,
-        KeyCode::Left,
-        KeyCode::Right,
-        KeyCode::Home,
-        KeyCode::End,
-        KeyCode::PageUp,
-        KeyCode::PageDown,
-    ];
-    prop_oneof![
-        6 => prop::sample::select("cyrnaXxAyqde12345/ft:?ighGjk 7s".chars().collect::<Vec<_>>()).prop_map(Key::char),
-        // What decides must come often enough to be decided on something.
-        6 => prop::sample::select(vec!['c', 'c', 'y', 'y', 'r', 'd', '2']).prop_map(Key::char),
-        3 => prop::sample::select(CODES.to_vec()).prop_map(Key::plain),
-        1 => prop::sample::select(vec!['s', 'r', 'l', 'z', 'c', 'w']).prop_map(Key::ctrl),
-        1 => (any::<char>(), any::<bool>(), any::<bool>(), any::<bool>())
-            .prop_map(|(c, ctrl, alt, shift)| Key { code: KeyCode::Char(c), ctrl, alt, shift }),
-    ]
-}
-
-fn any_failure() -> impl Strategy<Value = ReadFailure> {
-    prop::sample::select(vec![FailureCause::NoAnswer, FailureCause::Refused]).prop_map(|cause| ReadFailure {
-        cause,
-        message: "no".into(),
-        hint: None,
-    })
-}
-
-fn any_verdict() -> impl Strategy<Value = Verdict> {
-    prop_oneof![
-        any_task().prop_map(|task| Verdict::Committed { task, version_before: 0 }),
-        any_task().prop_map(|task| Verdict::Conflict { task, last: Some(change("bob", "cancel", 1, None)) }),
-        Just(Verdict::NotFound),
-        any_task().prop_map(|task| Verdict::Held { task }),
-    ]
-}
-
-fn any_write_failure() -> impl Strategy<Value = WriteFailure> {
-    let message = || "no".to_owned();
-    prop::sample::select(vec![
-        WriteFailure::Unavailable { message: message(), hint: None },
-        WriteFailure::Unknown { message: message() },
-        WriteFailure::Unresolved { message: message(), hint: None },
-        WriteFailure::BadInput { message: message() },
-    ])
-}
-
-fn any_decided() -> impl Strategy<Value = Result<Decided, WriteFailure>> {
-    let rows = prop::collection::vec((1_i64..12, any_verdict()), 0..4);
-    let decided = (rows, 0_usize..4).prop_map(|(rows, kind)| Decided {
-        kind: DecisionKind::ALL[kind],
-        rows: rows.into_iter().map(|(id, verdict)| (TaskId(id), verdict)).collect(),
-        resolved_from_unknown: false,
-        retries: 0,
-    });
-    prop_oneof![2 => decided.prop_map(Ok), 1 => any_write_failure().prop_map(Err)]
-}
-
-fn any_stop() -> impl Strategy<Value = Option<StopRequest>> {
-    let modes = prop::sample::select(vec![None, None, Some(StopMode::Drain), Some(StopMode::Cancel)]);
-    modes.prop_map(|mode| mode.map(|mode| StopRequest { mode, by: "bob".into(), at: clock(0), reason: None }))
-}
-
-fn any_instances() -> impl Strategy<Value = Vec<Instance>> {
-    // What works must come often enough to be asked.
-    let state = prop::sample::select(
-        InstanceState::ALL.into_iter().chain([InstanceState::Working; 6]).collect::<Vec<_>>(),
-    );
-    prop::collection::vec((0_u128..3, state, 0_i64..2, any_stop()), 1..4).prop_map(|rows| {
-        let made = rows.into_iter().map(|(number, state, stop_version, stop)| Instance {
-            stop_version,
-            stop,
-            ..process(number, "web", state)
-        });
-        let mut all: Vec<Instance> = made.collect();
-        all.sort_by_key(|one| one.id);
-        all.dedup_by_key(|one| one.id);
-        all
-    })
-}
-
-fn any_stopped() -> impl Strategy<Value = Result<StopAnswer, WriteFailure>> {
-    let verdict = (0_usize..6, any_stop(), 0_u8..3).prop_map(|(state, stop, which)| {
-        let instance = Stopping {
-            id: process(0, "web", InstanceState::Working).id,
-            label: "web:991".into(),
-            state: InstanceState::ALL[state],
-            lease_past: which == 0,
-            stop_version: 1,
-            stop,
-        };
-        match which {
-            0 => StopVerdict::Committed { instance },
-            1 => StopVerdict::Conflict { instance },
-            _ => StopVerdict::NotFound,
-        }
-    });
-    let answer = prop::collection::vec((0_u128..3, verdict), 0..3).prop_map(|rows| StopAnswer {
-        mode: StopMode::Drain,
-        instances: rows
-            .into_iter()
-            .map(|(number, verdict)| (process(number, "web", InstanceState::Working).id, verdict))
-            .collect(),
-        resolved_from_unknown: false,
-        retries: 0,
-    });
-    prop_oneof![2 => answer.prop_map(Ok), 1 => any_write_failure().prop_map(Err)]
-}
-
-fn any_local() -> impl Strategy<Value = Message> {
-    (0_usize..6, prop::collection::vec(1_i64..12, 0..3))
-        .prop_map(|(state, running)| Message::Local(local(InstanceState::ALL[state], &running)))
-}
+use crate::domain::outcome::Submitted;
+use crate::domain::{InstanceState, Task, TaskId};
 
 /// A message, or a page of the list, whose generation is that of the state.
 #[derive(Debug, Clone)]
@@ -158,6 +33,8 @@ enum Event {
     Send(Box<Message>),
     Load(Vec<Task>, bool),
     FailList(ReadFailure),
+    /// A command is typed, from screen 2.
+    Type(&'static str),
     /// A frame reaches the terminal.
     Draw,
 }
@@ -181,9 +58,14 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (1_i64..12, any_failure()).prop_map(|(id, failure)| Message::DetailFailed { id: TaskId(id), failure }),
         3 => any_local(),
         6 => any_instances().prop_map(Message::InstancesLoaded),
+        4 => any_queues().prop_map(Message::QueuesLoaded),
+        3 => (1_u64..5, any_queue_decided())
+            .prop_map(|(request, result)| Message::QueueDecided { request: RequestId(request), result }),
         3 => (1_u64..5, any_stopped())
             .prop_map(|(request, result)| Message::StopAnswered { request: RequestId(request), result }),
-        1 => any_stop().prop_map(|asked| Message::WorkersEnded(WorkersEnded { asked, left: vec![TaskId(1)] })),
+        1 => any_stop().prop_map(|asked| Message::WorkersEnded(WorkersEnded {
+            asked, left: vec![TaskId(1)], unanswered: Vec::new(), confirmed: Confirmed::No,
+        })),
         4 => (1_u64..5, any_decided())
             .prop_map(|(request, result)| Message::Decided { request: RequestId(request), result }),
         2 => (1_u64..5, any_write_failure())
@@ -203,6 +85,7 @@ fn event() -> impl Strategy<Value = Event> {
             (-9_i32..9).prop_map(Target::Wheel),
             Just(Target::Detail),
             Just(Target::Instance(3)),
+            Just(Target::Queue(1)),
         ].prop_map(Message::Clicked),
         1 => Just(Message::Workers {
             events: vec![WorkerEvent::LeaseLost { id: TaskId(1) }], missed: 3,
@@ -212,21 +95,26 @@ fn event() -> impl Strategy<Value = Event> {
         20 => messages.prop_map(|message| Event::Send(Box::new(message))),
         5 => (prop::collection::vec(any_task(), 0..10), any::<bool>()).prop_map(|(tasks, more)| Event::Load(tasks, more)),
         1 => any_failure().prop_map(Event::FailList),
+        4 => prop::sample::select(vec!["pause a", "resume a", "pause b x", "resume c", "pause"]).prop_map(Event::Type),
         8 => Just(Event::Draw),
     ]
 }
 
-fn message(state: &State, event: Event) -> Message {
+fn messages(state: &State, event: Event) -> Vec<Message> {
     let generation = state.list.generation;
     match event {
-        Event::Send(message) => *message,
-        Event::FailList(failure) => Message::ListFailed { generation, failure },
-        Event::Draw => Message::Tick,
+        Event::Send(message) => vec![*message],
+        Event::FailList(failure) => vec![Message::ListFailed { generation, failure }],
+        Event::Draw => Vec::new(),
+        Event::Type(text) => {
+            let keys = "2:".chars().chain(text.chars()).map(Key::char).chain([Key::plain(KeyCode::Enter)]);
+            keys.map(Message::Key).collect()
+        }
         Event::Load(tasks, more) => {
             let mut page = page(tasks);
             page.rows.dedup_by_key(|row| row.id());
             page.next_before = page.rows.last().map(crate::domain::observed::Listed::id).filter(|_| more);
-            Message::ListLoaded { generation, page }
+            vec![Message::ListLoaded { generation, page }]
         }
     }
 }
@@ -237,6 +125,8 @@ struct Seen {
     versions: HashSet<(TaskId, i64)>,
     /// How often each instance had been asked to stop.
     instances: HashSet<SeenInstance>,
+    /// The version of each queue; one that is not listed was never paused.
+    queues: HashSet<(String, i64)>,
     /// What was marked with all others without ever having been on screen.
     unseen_marks: HashSet<(TaskId, i64)>,
 }
@@ -249,6 +139,9 @@ impl Seen {
         let read = read.filter(|(at, _)| targets.contains(&Target::Instance(*at)));
         self.instances
             .extend(read.map(|(_, one)| SeenInstance { id: one.id, stop_version: one.stop_version }));
+        let read = state.queues.read.iter().flat_map(|read| read.value.iter().enumerate());
+        let read = read.filter(|(at, _)| targets.contains(&Target::Queue(*at)));
+        self.queues.extend(read.map(|(_, queue)| (queue.name.clone(), queue.state.version)));
         let rows = state.list.rows.iter().filter_map(|row| row.task());
         let rows = rows.filter(|task| targets.contains(&Target::Task(task.id)));
         self.versions.extend(rows.chain(state.detail.task()).map(|task| (task.id, task.version)));
@@ -301,6 +194,11 @@ fn answers(before: &State, message: &Message, effect: &Effect) -> bool {
                 && question.mode == *mode
                 && ready.map(|row| row.seen).eq(instances.iter().copied())
         }
+        (Effect::DecideQueue { act, queue, version, .. }, Some(Overlay::Queue(question))) => {
+            key == Some(Key::char('y'))
+                && question.standing == QueueStanding::Ready
+                && (question.act, &question.queue, question.version) == (*act, queue, *version)
+        }
         (Effect::Submit { text, .. }, Some(Overlay::Submit)) => {
             key == Some(Key::ctrl('s')) && before.submit.text.text() == *text
         }
@@ -331,6 +229,12 @@ fn check(before: &State, message: &Message, effects: &[Effect], state: &State, d
                 assert!(instances.iter().all(|seen| drawn.instances.contains(seen)), "{effect:?}");
                 assert!(before.session.access == Access::ReadWrite, "{effect:?}");
             }
+            Effect::DecideQueue { queue, version, .. } => {
+                assert!(answers(before, message, effect), "{message:?} → {effect:?}");
+                let seen = (queue.as_str().to_owned(), *version);
+                assert!(*version == 0 || drawn.queues.contains(&seen), "{effect:?}");
+                assert!(before.session.access == Access::ReadWrite, "{effect:?}");
+            }
             Effect::Submit { .. }
             | Effect::SubmitLines { .. }
             | Effect::SubmitSamples { .. }
@@ -357,6 +261,7 @@ fn check(before: &State, message: &Message, effects: &[Effect], state: &State, d
     }
     assert!(state.list.offset <= state.list.rows.len());
     assert!(!matches!(state.overlay(), Some(Overlay::Conflict)) || !state.conflicts.is_empty());
+    assert!(!matches!(state.overlay(), Some(Overlay::QueueConflict)) || !state.queue_conflicts.is_empty());
     assert!(!matches!(state.overlay(), Some(Overlay::StopConflict)) || !state.stop_conflicts.is_empty());
     let draw = || {
         (footer::footer(state), header::header(state), help::help(state), crate::app::shutdown::said(state))
@@ -385,11 +290,13 @@ proptest! {
                 console.send(frame);
                 continue;
             }
-            let message = message(&before, event);
-            let effects = console.send(message.clone());
-            drawn.marked(&console.state);
-            check(&before, &message, &effects, &console.state, &drawn);
-            prop_assert!(!before.ended || effects.is_empty());
+            for message in messages(&before, event) {
+                let before = console.state.clone();
+                let effects = console.send(message.clone());
+                drawn.marked(&console.state);
+                check(&before, &message, &effects, &console.state, &drawn);
+                prop_assert!(!before.ended || effects.is_empty());
+            }
         }
         // There is always a way out.
         let mut ended = console.state.ended;
