@@ -122,7 +122,7 @@ async fn readers_calls(scene: &Scene) {
     scene.drop_everywhere("overview", nothing, async |db, ()| db.overview(None).await).await;
     scene.drop_everywhere("instances", nothing, async |db, ()| db.instances(None).await).await;
     scene.drop_everywhere("health", nothing, async |db, ()| db.health().await).await;
-    scene.drop_everywhere("listen", nothing, async |db, ()| db.listen().await.map(drop)).await;
+    Box::pin(scene.drop_everywhere("listen", nothing, async |db, ()| db.listen().await.map(drop))).await;
     scene.drop_everywhere("check_schema", nothing, async |db, ()| db.check_schema().await).await;
     scene.drop_everywhere("prepare_check", nothing, async |db, ()| db.prepare_check(TASK).await).await;
 }
