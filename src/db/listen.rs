@@ -65,7 +65,7 @@ impl Db {
         };
         let trial = turn?;
         let refusals = connector.refusals();
-        let opened = match timeout_at(deadline, connector.open()).await {
+        let opened = match timeout_at(deadline, Box::pin(connector.open())).await {
             Ok(opened) => opened.map_err(|error| connector.explain(&error)),
             Err(_) => Err(silent()),
         };
