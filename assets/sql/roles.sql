@@ -45,7 +45,8 @@ GRANT INSERT, UPDATE ON :"schema".queues TO :"operator";
 -- To ask workers elsewhere to stop.
 GRANT UPDATE (stop_version, stop_mode, stop_by, stop_at, stop_reason) ON :"schema".instances TO :"operator";
 
--- The worker claims, finishes and recovers, and keeps its own row. It submits nothing and pauses nothing.
+-- The worker claims, finishes and recovers, and keeps its own row. It submits nothing and pauses nothing. To the server a
+-- claim and an approval are updates of the same columns, so a login with this role can also decide: keep it for services.
 GRANT UPDATE (status, version, claim_no, attempt, claimed_by, cancel_requested, words, bytes, runes, output, error,
               scheduled_at, started_at, finished_at)
     ON :"schema".tasks TO :"worker";

@@ -197,6 +197,11 @@ fn theme(name: &str) -> Result<ui::Theme, Failure> {
 pub(super) async fn headless(launch: Launch, signals: Signals) -> Result<Exit, Failure> {
     let db = launch.session.db.clone();
     let config = launch.worker_config("headless");
+    if let Some(lacks) = denied(&db).await.work {
+        launch.session.close().await;
+        return Err(Failure::new(Exit::Refused, "refused", format!("this role may not run tasks: {lacks}"))
+            .hint("`taskdeck doctor` says what it may; assets/sql/roles.sql makes a role for workers"));
+    }
     let ended = headless::run(db, config, signals).await;
     launch.session.close().await;
     match ended {

@@ -201,3 +201,19 @@ fn a_full_disk_is_told() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("could not be written"));
 }
+
+#[tokio::test]
+async fn a_role_that_may_not_work_is_told_so_at_the_start() {
+    let db = crate::support::database().await;
+    db.psql(
+        "CREATE ROLE only_looks LOGIN; GRANT USAGE ON SCHEMA taskdeck TO only_looks; \
+             GRANT SELECT ON ALL TABLES IN SCHEMA taskdeck TO only_looks",
+    );
+    let user = User::of(&db.url.replace("tester@", "only_looks@"));
+    let refused = user.json(7, &["--no-ui"]);
+    assert_eq!(refused["error"]["kind"], "refused");
+    assert!(
+        refused["error"]["message"].as_str().is_some_and(|text| text.contains("may not run tasks")),
+        "{refused}"
+    );
+}
