@@ -107,12 +107,15 @@ impl Desk {
     /// `q` with nothing in flight; the exit code.
     pub(crate) fn quit(&mut self) -> i32 {
         self.terminal.keys("q");
-        // What has just ended in the database may still be in flight for the console, which then asks how.
+        // What has just ended in the database may still be in flight for the console, which then asks how; and may end
+        // for it too while it asks. `d` is an answer to either question.
+        let questions = ["drain: claim nothing more", "Nothing is running here any more"];
+        let asks = |screen: &str| questions.iter().any(|question| screen.contains(question));
         let modes = self.terminal.modes_of();
         let screen = self.terminal.wait_for("an end or a question", |screen| {
-            !modes().0 || screen.contains("drain: claim nothing more") || screen.contains("draining")
+            !modes().0 || asks(screen) || screen.contains("draining")
         });
-        if screen.contains("drain: claim nothing more") {
+        if asks(&screen) {
             self.terminal.keys("d");
         }
         self.back_in_shell()
