@@ -108,3 +108,23 @@ async fn a_role_that_may_not_migrate_is_refused_with_what_to_do() {
     assert!(matches!(error, DbError::Refused(_)), "{error:?}");
     assert!(error.hint().is_some_and(|hint| hint.contains("taskdeck migrate")), "{error:?}");
 }
+
+/// The key under which a write is known again: one operation is one event about each row, process or queue.
+#[tokio::test]
+async fn an_operation_stands_once_in_the_history() {
+    let test = database().await;
+    let operation = uuid::Uuid::now_v7();
+    for (about, value, key) in [
+        ("task_id", "7".to_owned(), "events_operation"),
+        ("instance", format!("'{}'", uuid::Uuid::nil()), "events_operation_instance"),
+        ("queue", "'bills'".to_owned(), "events_operation_queue"),
+    ] {
+        let sql = format!(
+            "INSERT INTO taskdeck.events ({about}, actor, move, status_before, status_after, version_before, version_after, \
+             operation_id) VALUES ({value}, 'alice', 'move', 'a', 'b', 0, 1, '{operation}')"
+        );
+        test.psql(&sql);
+        let again = psql(&test.url, &sql).expect_err("once");
+        assert!(again.contains(&format!("\"{key}\"")), "{about}: {again}");
+    }
+}
