@@ -161,7 +161,7 @@ fn a_database_that_stops_in_the_middle_of_a_drain_and_comes_back_costs_nothing()
     draining.server.stop();
     draining.gate.open();
     // Its result is there and cannot be told.
-    draining.worker.wait_log("part=\"finishes\"", 1);
+    wait_until("the command's end", || draining.gate.was_passed().then_some(()));
     let Draining { mut server, desk, worker, id, .. } = draining;
     server.start_again();
     let end = worker.end();

@@ -4,6 +4,7 @@
 //! shell that gets its terminal back.
 
 #[path = "../support/gate.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
 mod gate;
 #[path = "../support/proxy.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]

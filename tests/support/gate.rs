@@ -17,8 +17,9 @@ impl Gate {
         let folder = tempfile::tempdir().expect("a folder for the gate");
         let gate = Self { folder };
         let place = gate.folder.path().display();
-        let waits =
-            format!("while [ -d '{place}' ] && ! [ -e '{}' ]; do sleep 0.05; done\n", gate.go().display());
+        let waits = format!(
+            "while [ -d '{place}' ] && ! [ -e '{place}/go' ]; do sleep 0.05; done; : >'{place}/passed'\n"
+        );
         std::fs::write(gate.command(), waits).expect("write the command");
         gate
     }
@@ -34,6 +35,11 @@ impl Gate {
     /// What `--exec` is given: it ends once the gate is open.
     pub fn exec(&self) -> String {
         format!("sh {}", self.command().display())
+    }
+
+    /// Whether a command has gone through it.
+    pub fn was_passed(&self) -> bool {
+        self.folder.path().join("passed").exists()
     }
 
     /// Lets every command end that waits, now and from now on.
