@@ -18,11 +18,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("sql/migrations/0003_queues.sql"),
     include_str!("sql/migrations/0004_audit.sql"),
     include_str!("sql/migrations/0005_submitters.sql"),
+    include_str!("sql/migrations/0006_limits.sql"),
+    include_str!("sql/migrations/0007_outbox.sql"),
+    include_str!("sql/migrations/0008_processes.sql"),
 ];
 
 /// The schema's version that this program works with.
-const VERSION: i32 = 5;
-const _: () = assert!(MIGRATIONS.len() == 5, "VERSION is the number of migrations");
+const VERSION: i32 = 8;
+const _: () = assert!(MIGRATIONS.len() == 8, "VERSION is the number of migrations");
 
 /// The advisory lock of migrations (the bytes of "taskdeck").
 const LOCK: i64 = 0x7461_736b_6465_636b;

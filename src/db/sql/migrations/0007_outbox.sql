@@ -1,0 +1,27 @@
+-- Notifications: written by the statement that makes the change, delivered afterwards.
+
+-- Whether decisions about a task and its final state are to be told to somebody outside.
+ALTER TABLE {schema}.tasks ADD COLUMN notify boolean NOT NULL DEFAULT false;
+
+-- One row for each change that is to be told; the version that it made is its place in the task's order.
+CREATE TABLE {schema}.outbox (
+    task_id        bigint      NOT NULL,
+    version        bigint      NOT NULL,
+    tenant         text        NOT NULL,
+    queue          text        NOT NULL,
+    move           text        NOT NULL,
+    status_before  text        NOT NULL,
+    status_after   text        NOT NULL,
+    actor          text        NOT NULL,
+    reason         text,
+    at             timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- The delivery's own protocol: who delivers it, under which claim; how many deliveries were begun.
+    claimed_by     uuid,
+    claim_no       bigint      NOT NULL DEFAULT 0,
+    due_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    error          text,
+    delivered_at   timestamptz,
+    PRIMARY KEY (task_id, version)
+);
+CREATE INDEX outbox_due ON {schema}.outbox (due_at, task_id, version) WHERE delivered_at IS NULL;
+CREATE INDEX outbox_delivered ON {schema}.outbox (delivered_at) WHERE delivered_at IS NOT NULL;
