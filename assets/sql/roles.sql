@@ -52,8 +52,9 @@ GRANT UPDATE (status, version, claim_no, attempt, claimed_by, cancel_requested, 
     ON :"schema".tasks TO :"worker";
 GRANT INSERT, UPDATE, DELETE ON :"schema".instances TO :"worker";
 
--- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time
--- and the session's role are the database's to fill in, so that they cannot be made up.
+-- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time,
+-- the session's role and what the session called itself (`process`) are the database's to fill in, so that no statement
+-- can make them up.
 GRANT INSERT (task_id, instance, queue, actor, move, status_before, status_after, version_before, version_after, reason,
               operation_id)
     ON :"schema".events TO :"operator", :"worker";

@@ -13,7 +13,7 @@ pub(super) fn sentence(decision: &Decision, id: TaskId, verdict: &Verdict) -> St
         Verdict::Conflict { task, last } => {
             let seen =
                 decision.rows.iter().find(|seen| seen.id == id).map_or(task.version, |seen| seen.version);
-            conflict(decision.kind, task, seen, last.as_ref())
+            conflict(decision, task, seen, last.as_ref())
         }
         Verdict::NotFound => format!("task {id}: there is no such task{}", of_tenant(decision)),
         Verdict::Refused { task } => {
@@ -41,8 +41,8 @@ fn committed(kind: DecisionKind, task: &Task, before: i64) -> String {
     format!("task {id}: {}, now {} {versions}", kind.past(), task.status)
 }
 
-fn conflict(kind: DecisionKind, task: &Task, seen: i64, last: Option<&LastChange>) -> String {
-    let id = task.id;
+fn conflict(decision: &Decision, task: &Task, seen: i64, last: Option<&LastChange>) -> String {
+    let (id, kind, operator) = (task.id, decision.kind, &decision.operator);
     if task.version == seen {
         return format!("task {id}: it is {}; {}", state(task), needs(kind));
     }
@@ -59,7 +59,8 @@ fn conflict(kind: DecisionKind, task: &Task, seen: i64, last: Option<&LastChange
         Some(last) => {
             let when = age(Duration::from_millis(u64::try_from(last.ago_ms).unwrap_or(0)));
             let reason = last.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("task {id}: {} {} {when} ago {versions}{reason}", last.actor, last.did())
+            let elsewhere = last.elsewhere(operator);
+            format!("task {id}: {} {} {when} ago{elsewhere} {versions}{reason}", last.actor, last.did())
         }
         None => format!("task {id}: it has changed {versions} and is {}", state(task)),
     }
