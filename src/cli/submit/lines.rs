@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{open_file, tell_unknown, unreadable};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::open::{SchemaCheck, open};
-use crate::cli::outcome::may_be_applied;
+use crate::cli::outcome::{may_be_applied, with_rights};
 use crate::cli::output::note;
 use crate::cli::run::Call;
 use crate::domain::figure::thousands;
@@ -74,7 +74,6 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit,
     let job = Job { task: new.clone(), max_input_bytes: call.settings.max_input_bytes, keys: Keys::Fresh };
     let result = submit_lines(&session.db, source, &job, &tell_unknown, |step| report.take(step, &bar)).await;
     bar.finish_and_clear();
-    session.close().await;
     let exit = match result {
         Ok(()) if report.refused.is_empty() => Exit::Done,
         Ok(()) => Exit::Usage,
@@ -90,6 +89,7 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit,
                 "`taskdeck list` has the newest tasks first: look whether that line is there before it is sent again"
                     .to_owned()
             });
+            let failure = with_rights(failure, &session.db).await;
             let exit = failure.exit;
             let message = match exit {
                 Exit::Unknown => failure.message.clone(),
@@ -102,6 +102,7 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask) -> Result<Exit,
             exit
         }
     };
+    session.close().await;
     let text = text(&report);
     call.output.print(&report, || text)?;
     if call.output.format == crate::config::OutputFormat::Text {
