@@ -194,7 +194,9 @@ fn oldest(state: &State) -> (Well, String, String) {
     let is_paused = oldest.paused_by.is_some();
     let health = match (oldest.takers, oldest.free_slots) {
         // A person wanted it so, and a person ends it.
-        _ if is_paused => Well::Doubtful,
+        _ if is_paused || oldest.at_limit.as_ref().is_some_and(|at| at.max_running <= 0) => Well::Doubtful,
+        // It is next when one of its tenant's has ended: so it was wanted, too.
+        _ if oldest.at_limit.is_some() => Well::Yes,
         (..=0, _) => Well::No,
         (_, ..=0) if waiting >= Duration::from_mins(1) => Well::Doubtful,
         _ => Well::Yes,

@@ -1,15 +1,22 @@
 //! Claims: QUEUED to RUNNING, each with the next claim number as its fencing token.
+//!
+//! A claim of a limited tenant's tasks that finds that another came first has claimed nothing of them and is asked again
+//! at once: that it was contended is no answer. Each time somebody's claim has got through.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::Db;
-use super::error::DbError;
+use super::error::{DbError, Trouble};
 use super::row::{get, task};
 use super::sql::{CLAIM_BY_ID, CLAIM_NEXT, CLAIMED};
 use super::tasks::Preview;
+use crate::domain::limit::AtLimit;
 use crate::domain::outcome::ClaimById;
 use crate::domain::{InstanceId, Name, TaskId};
+
+/// The most times that a contended claim is asked again.
+const AGAIN: u32 = 8;
 
 /// Which tasks an instance asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +48,67 @@ pub struct Claimed {
     pub input: Result<String, String>,
 }
 
+/// What a claim won.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    /// The tasks.
+    pub claimed: Vec<Claimed>,
+    /// What a tenant's limit kept back.
+    pub kept_back: KeptBack,
+}
+
+/// Whether tasks were left because of their tenants' limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeptBack {
+    /// No limit was in the way.
+    Nothing,
+    /// There is a tenant of which nothing more may run until something of it has ended. Whether something of it waits is
+    /// not looked for.
+    Full,
+    /// Others claimed tasks of a limited tenant at the same moment; it is worth asking again at once.
+    Contended,
+}
+
+/// Whose tasks are claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Everybodys,
+    /// Only those of tenants without a limit of what runs.
+    Unlimited,
+}
+
 impl Db {
     /// Claims up to `limit` due tasks.
     ///
     /// # Errors
-    /// `Unknown`: some may have been claimed; [`Db::claimed`] tells which.
+    /// As [`Db::claim`].
     pub async fn claim_next(&self, request: &ClaimRequest) -> Result<Vec<Claimed>, DbError> {
+        Ok(self.claim(request).await?.claimed)
+    }
+
+    /// Claims up to `limit` due tasks, and tells whether limits kept some back. While somebody else holds the row of a
+    /// tenant's limit, nothing of limited tenants is claimed and what others have is, after --lock-timeout.
+    ///
+    /// # Errors
+    /// `Unknown`: some may have been claimed; [`Db::claimed`] tells which.
+    pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, DbError> {
+        let mut tries = 0;
+        loop {
+            let claims = match self.claim_once(request, Whose::Everybodys).await {
+                // Rows of tasks are passed over where somebody holds them, so it is the row of a limit.
+                Err(error) if error.is_lock_timeout() => {
+                    return self.claim_once(request, Whose::Unlimited).await;
+                }
+                other => other?,
+            };
+            tries += 1;
+            if !claims.claimed.is_empty() || claims.kept_back != KeptBack::Contended || tries > AGAIN {
+                return Ok(claims);
+            }
+        }
+    }
+
+    async fn claim_once(&self, request: &ClaimRequest, whose: Whose) -> Result<Claims, DbError> {
         let queues: Vec<&str> = request.queues.iter().map(Name::as_str).collect();
         let tenant = request.tenant.as_ref().map(Name::as_str);
         let rows = self
@@ -59,26 +121,58 @@ impl Db {
                     (&queues, Type::TEXT_ARRAY),
                     (&request.limit.max(1), Type::INT8),
                     (&tenant, Type::TEXT),
+                    (&(whose == Whose::Everybodys), Type::BOOL),
                 ],
             )
             .await?;
-        rows.iter().map(claimed).collect()
+        let mut claims = Claims { claimed: Vec::with_capacity(rows.len()), kept_back: KeptBack::Nothing };
+        for row in &rows {
+            match get::<Option<&str>>(row, "kept_back", "a claim")? {
+                None => claims.claimed.push(claimed(row)?),
+                Some("contended") => claims.kept_back = KeptBack::Contended,
+                Some(_) => claims.kept_back = claims.kept_back.max(KeptBack::Full),
+            }
+        }
+        Ok(claims)
     }
 
-    /// Claims one given task if it is QUEUED and due.
+    /// Claims one given task if it is QUEUED and due, and its tenant has room.
     ///
     /// # Errors
-    /// `Unknown`: [`Db::claimed`] tells whether it was won.
+    /// `Unknown`: [`Db::claimed`] tells whether it was won. `Unavailable` also where others claimed the tenant's tasks
+    /// each time at the same moment.
     pub async fn claim_by_id(&self, instance: InstanceId, id: TaskId) -> Result<ClaimById, DbError> {
+        for _ in 0..=AGAIN {
+            if let Some(answer) = self.claim_by_id_once(instance, id).await? {
+                return Ok(answer);
+            }
+        }
+        Err(DbError::Unavailable(
+            Trouble::new("others claimed this tenant's tasks at the same moment each time; nothing was changed")
+                .hint("try again"),
+        ))
+    }
+
+    /// No answer: it was contended.
+    async fn claim_by_id_once(&self, instance: InstanceId, id: TaskId) -> Result<Option<ClaimById>, DbError> {
         let characters = Preview::Whole.characters();
         let rows = self
             .inner
             .workers
             .query(CLAIM_BY_ID, &[(&instance.0, Type::UUID), (&id.0, Type::INT8), (&characters, Type::INT4)])
             .await?;
-        let Some(row) = rows.first() else { return Ok(ClaimById::NotFound) };
+        let Some(row) = rows.first() else { return Ok(Some(ClaimById::NotFound)) };
+        let what = "a claim";
         let task = task(row)?;
-        Ok(if get(row, "won", "a claim")? { ClaimById::Won { task } } else { ClaimById::Lost { task } })
+        if get(row, "won", what)? {
+            return Ok(Some(ClaimById::Won { task }));
+        }
+        let Some(max_running) = get::<Option<i64>>(row, "max_running", what)? else {
+            return Ok(Some(ClaimById::Lost { task }));
+        };
+        let running = get(row, "running", what)?;
+        let at = AtLimit { tenant: task.tenant.clone(), running, max_running };
+        Ok((running >= max_running).then_some(ClaimById::AtLimit { task, at }))
     }
 
     /// What `instance` holds: every RUNNING task whose claim it won.

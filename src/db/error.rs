@@ -183,6 +183,12 @@ impl DbError {
         self
     }
 
+    /// Whether somebody else held a row for longer than --lock-timeout.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())
+            == Some(SqlState::LOCK_NOT_AVAILABLE.code())
+    }
+
     /// Whether the server has no connection left to give.
     pub(super) fn is_full(&self) -> bool {
         self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())

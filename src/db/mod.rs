@@ -16,6 +16,7 @@ mod finish;
 mod gate;
 mod health;
 mod instances;
+mod limits;
 mod listen;
 mod measure;
 mod migrate;
@@ -34,7 +35,7 @@ mod wakes;
 use std::sync::Arc;
 
 pub use checkup::{NeededTo, Privilege, ServerFacts};
-pub use claim::{ClaimRequest, Claimed};
+pub use claim::{ClaimRequest, Claimed, Claims, KeptBack};
 pub use connect::Access;
 pub use error::{DbError, Retry, Trouble};
 pub use finish::{Finish, FinishEnd};

@@ -110,6 +110,12 @@ statements! {
     QUEUE = Read "queue";
     /// See `queues.sql`.
     QUEUES = Read "queues";
+    /// See `decide_limit.sql`.
+    DECIDE_LIMIT = Write "decide_limit";
+    /// See `limit.sql`.
+    LIMIT = Read "limit";
+    /// See `limits.sql`.
+    LIMITS = Read "limits";
     /// See `cancel_requests.sql`.
     CANCEL_REQUESTS = Read "cancel_requests";
     /// See `prune_instances.sql`.

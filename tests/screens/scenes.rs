@@ -137,6 +137,7 @@ fn nobody_takes() -> World {
             takers: 0,
             free_slots: 0,
             paused_by: None,
+            at_limit: None,
         };
         let read = Overview { oldest_due: Some(due), failed_per_min: 14.0, ..overview(31.0) };
         world.send(Message::OverviewLoaded(read));
