@@ -5,6 +5,7 @@ mod any_size;
 mod fixtures;
 mod fleet;
 mod pictures;
+mod limits;
 mod queues;
 mod scenes;
 mod styles;
