@@ -10,7 +10,7 @@ use crate::domain::limit::TenantLimits;
 impl State {
     /// The tenants that have a limit now, as they were read last.
     pub fn limited(&self) -> &[TenantLimits] {
-        self.limits.read.as_ref().map_or(&[], |read| &read.value)
+        self.limits.read.as_ref().map_or(&[][..], |read| &read.value)
     }
 
     /// Whether there is anything to tell of limits.

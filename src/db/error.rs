@@ -304,7 +304,9 @@ fn hint(code: &SqlState) -> Option<&'static str> {
         SqlState::READ_ONLY_SQL_TRANSACTION => {
             "connect to the primary (target_session_attrs=read-write), or leave out --read-only"
         }
-        SqlState::INSUFFICIENT_PRIVILEGE => "ask the database's owner for the privilege",
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "ask the database's owner for the privilege; after an upgrade assets/sql/roles.sql is run again"
+        }
         SqlState::TOO_MANY_CONNECTIONS => "raise max_connections or lower --pool-size",
         SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::INVALID_SCHEMA_NAME => {
             "run `taskdeck migrate`, or check --schema"

@@ -10,7 +10,7 @@ use taskdeck::domain::outcome::{Decided, DecisionOutcome, Verdict};
 use taskdeck::domain::{Approval, Decision, NewTask, Status, Task};
 use tokio_postgres::Client;
 
-use crate::limits::{decision as limit, held, hold_limit, new, set, used};
+use crate::limits::{decision as limit, held, hold, hold_limit, new, set, used};
 use crate::proxy::{Cut, Proxy};
 use crate::scene::{
     claim, decide, decided, decision, failure, finish, number, outside, row, submit_as, until_so_many_wait,
@@ -174,6 +174,38 @@ async fn a_requeue_is_no_way_round_the_limit() {
     assert_eq!(row(db, canceled.id).await, canceled);
 }
 
+/// A requeue that was sent before the rejection was committed finds no event that tells of it: the row as it was tells.
+#[tokio::test]
+async fn a_requeue_that_waits_for_the_rejection_is_no_way_round_either_rule() {
+    let test = database().await;
+    let db = &test.db;
+    let (holder, client) = (outside(&test.url).await, outside(&test.url).await);
+    most_a_day(db, "billing", 0).await;
+    let own = NewTask { submitted_by: Some("alice".to_owned()), approval: Approval::Another, ..hold("free") };
+    for (task, limited) in [(held(db, "billing").await, true), (submit_as(db, "own", &own).await, false)] {
+        let sql = format!("BEGIN; SELECT FROM taskdeck.tasks WHERE id = {} FOR UPDATE", task.id);
+        holder.batch_execute(&sql).await.expect("hold");
+        let send = |asked: Decision| {
+            let db = db.clone();
+            tokio::spawn(async move { decide(&db, &asked).await })
+        };
+        let bob = "bob".to_owned();
+        let reject = send(Decision { operator: bob, ..decision(DecisionKind::Reject, &[&task]) });
+        until_so_many_wait(&client, 1).await;
+        let rejected = Task { version: task.version + 1, ..task };
+        let requeue = send(decision(DecisionKind::Requeue, &[&rejected]));
+        until_so_many_wait(&client, 2).await;
+        holder.batch_execute("ROLLBACK").await.expect("let go");
+        assert_eq!(reject.await.expect("no panic").outcome(), DecisionOutcome::Committed);
+        let answer = requeue.await.expect("no panic");
+        match &answer.rows[0].1 {
+            Verdict::OverLimit { task, .. } if limited => assert_eq!(task.status, Status::Rejected),
+            Verdict::Refused { task } if !limited => assert_eq!(task.status, Status::Rejected),
+            other => panic!("limited {limited}: {other:?}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_day_begins_with_nothing_approved_and_never_comes_back() {
     let test = database().await;
@@ -235,12 +267,7 @@ async fn what_four_eyes_refuses_does_not_count() {
     let test = database().await;
     let db = &test.db;
     most_a_day(db, "billing", 1).await;
-    let own = NewTask {
-        admission: taskdeck::domain::input::Admission::Hold,
-        submitted_by: Some("alice".to_owned()),
-        approval: Approval::Another,
-        ..new("billing")
-    };
+    let own = NewTask { submitted_by: Some("alice".to_owned()), approval: Approval::Another, ..hold("billing") };
     let own = submit_as(db, "own", &own).await;
     let answer = approve(db, &[&own]).await;
     assert_eq!(answer.rows, [(own.id, Verdict::Refused { task: own.clone() })]);

@@ -54,8 +54,13 @@ pub(crate) fn new(tenant: &str) -> NewTask {
     NewTask { tenant: name(tenant), ..NewTask::default() }
 }
 
+/// A task of `tenant` that is held for approval.
+pub(crate) fn hold(tenant: &str) -> NewTask {
+    NewTask { admission: Admission::Hold, ..new(tenant) }
+}
+
 pub(crate) async fn held(db: &Db, tenant: &str) -> Task {
-    submit_as(db, "held", &NewTask { admission: Admission::Hold, ..new(tenant) }).await
+    submit_as(db, "held", &hold(tenant)).await
 }
 
 /// Takes the row of a tenant's limits, so that whoever needs it waits.

@@ -19,7 +19,7 @@ WITH limited AS MATERIALIZED (
     SELECT l.tenant, l.claims, l.version, l.max_running
     FROM {schema}.limits l
     WHERE l.max_running IS NOT NULL AND ($4::text IS NULL OR l.tenant = $4)
-), running AS (
+), running AS MATERIALIZED (
     SELECT r.tenant, count(*) AS rows
     FROM {schema}.tasks r
     WHERE r.status = 'RUNNING' AND EXISTS (SELECT FROM limited)

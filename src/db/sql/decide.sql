@@ -9,6 +9,8 @@
 -- `most_a_day` is not NULL where its tenant's approvals of today, `used_today`, leave no room for the `asked_now` of this
 -- decision; then nothing of any tenant is changed or counted. What counts is what lets a held task run: an approval, and a
 -- requeue of what was held and that nobody ever let run. Days are those of UTC by the database's clock, and never go back.
+-- Whether it was held is read by the snapshot: in the events, or where the reject or cancel that this waited for was not
+-- committed yet, in the row as it was then.
 -- A row that is missing does not exist or is another tenant's.
 -- Indexes: the primary keys, and events_task for a requeue under either rule. `cur` locks the rows in ascending id, so that two decisions about the same rows
 -- cannot deadlock, and reads each as its last writer left it: the loser is told the present, not its snapshot.
@@ -43,7 +45,9 @@ WITH cur AS MATERIALIZED (
                        WHERE x.id = cur.id AND (x.four_eyes OR $9) AND x.submitted_by = $5) AS theirs
     ) submitted
     CROSS JOIN LATERAL (
-        SELECT coalesce(bool_or(v.status_before = 'SUBMITTED'), false) AS was_held,
+        SELECT coalesce(bool_or(v.status_before = 'SUBMITTED'), false)
+                 OR ($1 = 'requeue'
+                     AND EXISTS (SELECT FROM {schema}.tasks s WHERE s.id = cur.id AND s.status = 'SUBMITTED')) AS was_held,
                coalesce(bool_or(v.move IN ('approve', 'requeue')), false) AS ran,
                coalesce(bool_or(v.move IN ('approve', 'requeue') AND v.actor <> $5), false) AS another_let_it
         FROM {schema}.events v
