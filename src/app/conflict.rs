@@ -154,9 +154,7 @@ impl State {
             let answer = match verdict {
                 Verdict::Conflict { task, last } => ConflictAnswer::Now { task: Box::new(task), last },
                 Verdict::Refused { task } => ConflictAnswer::Refused { task: Box::new(task) },
-                Verdict::OverLimit { task, over } => {
-                    ConflictAnswer::OverLimit { task: Box::new(task), over }
-                }
+                Verdict::OverLimit { task, over } => ConflictAnswer::OverLimit { task: Box::new(task), over },
                 Verdict::NotFound => ConflictAnswer::NotFound,
                 Verdict::Held { .. } | Verdict::Committed { .. } => {
                     held += 1;

@@ -3,13 +3,15 @@
 //! A claim of a limited tenant's tasks that finds that another came first has claimed nothing of them and is asked again
 //! at once: that it was contended is no answer. Each time somebody's claim has got through.
 
+use std::sync::atomic::Ordering;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::Db;
 use super::error::{DbError, Trouble};
 use super::row::{get, task};
-use super::sql::{CLAIM_BY_ID, CLAIM_NEXT, CLAIMED};
+use super::sql::{CLAIM_BY_ID, CLAIM_LIMITED, CLAIM_NEXT, CLAIMED, Statement};
 use super::tasks::Preview;
 use crate::domain::limit::AtLimit;
 use crate::domain::outcome::ClaimById;
@@ -69,12 +71,13 @@ pub enum KeptBack {
     Contended,
 }
 
-/// Whose tasks are claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    Everybodys,
-    /// Only those of tenants without a limit of what runs.
-    Unlimited,
+/// What one statement answered.
+#[derive(Debug)]
+struct Told {
+    claimed: Vec<Claimed>,
+    kept_back: KeptBack,
+    /// Whether tenants have limits of what runs, where the statement tells.
+    limits: Option<bool>,
 }
 
 impl Db {
@@ -92,48 +95,64 @@ impl Db {
     /// # Errors
     /// `Unknown`: some may have been claimed; [`Db::claimed`] tells which.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, DbError> {
+        // Either statement is right whatever is true now: what is remembered only spares the longer one.
+        let limits = &self.inner.has_limits;
         let mut tries = 0;
         loop {
-            let claims = match self.claim_once(request, Whose::Everybodys).await {
+            let statement = if limits.load(Ordering::Relaxed) { CLAIM_LIMITED } else { CLAIM_NEXT };
+            let told = match self.claim_once(request, statement).await {
                 // Rows of tasks are passed over where somebody holds them, so it is the row of a limit.
-                Err(error) if error.is_lock_timeout() => {
-                    return self.claim_once(request, Whose::Unlimited).await;
+                Err(error) if error.is_lock_timeout() && statement == CLAIM_LIMITED => {
+                    let Told { claimed, .. } = self.claim_once(request, CLAIM_NEXT).await?;
+                    return Ok(Claims { claimed, kept_back: KeptBack::Full });
                 }
                 other => other?,
             };
+            if let Some(there_are) = told.limits {
+                limits.store(there_are, Ordering::Relaxed);
+            }
             tries += 1;
-            if !claims.claimed.is_empty() || claims.kept_back != KeptBack::Contended || tries > AGAIN {
-                return Ok(claims);
+            let Told { claimed, kept_back, .. } = told;
+            if !claimed.is_empty() || kept_back != KeptBack::Contended || tries > AGAIN {
+                return Ok(Claims { claimed, kept_back });
             }
         }
     }
 
-    async fn claim_once(&self, request: &ClaimRequest, whose: Whose) -> Result<Claims, DbError> {
+    async fn claim_once(&self, request: &ClaimRequest, statement: Statement) -> Result<Told, DbError> {
         let queues: Vec<&str> = request.queues.iter().map(Name::as_str).collect();
         let tenant = request.tenant.as_ref().map(Name::as_str);
         let rows = self
             .inner
             .workers
             .query(
-                CLAIM_NEXT,
+                statement,
                 &[
                     (&request.instance.0, Type::UUID),
                     (&queues, Type::TEXT_ARRAY),
                     (&request.limit.max(1), Type::INT8),
                     (&tenant, Type::TEXT),
-                    (&(whose == Whose::Everybodys), Type::BOOL),
                 ],
             )
             .await?;
-        let mut claims = Claims { claimed: Vec::with_capacity(rows.len()), kept_back: KeptBack::Nothing };
+        let claimed = Vec::with_capacity(rows.len());
+        let mut told = Told { claimed, kept_back: KeptBack::Nothing, limits: None };
         for row in &rows {
-            match get::<Option<&str>>(row, "kept_back", "a claim")? {
-                None => claims.claimed.push(claimed(row)?),
-                Some("contended") => claims.kept_back = KeptBack::Contended,
-                Some(_) => claims.kept_back = claims.kept_back.max(KeptBack::Full),
-            }
+            let (kept_back, limits) = match get::<Option<&str>>(row, "kept_back", "a claim")? {
+                None => {
+                    told.claimed.push(claimed_task(row)?);
+                    continue;
+                }
+                // The other statement is to be asked.
+                Some("limited") => (KeptBack::Contended, true),
+                Some("none") => (KeptBack::Nothing, false),
+                Some("contended") => (KeptBack::Contended, true),
+                Some(_) => (KeptBack::Full, true),
+            };
+            told.kept_back = told.kept_back.max(kept_back);
+            told.limits = Some(limits);
         }
-        Ok(claims)
+        Ok(told)
     }
 
     /// Claims one given task if it is QUEUED and due, and its tenant has room.
@@ -148,8 +167,10 @@ impl Db {
             }
         }
         Err(DbError::Unavailable(
-            Trouble::new("others claimed this tenant's tasks at the same moment each time; nothing was changed")
-                .hint("try again"),
+            Trouble::new(
+                "others claimed this tenant's tasks at the same moment each time; nothing was changed",
+            )
+            .hint("try again"),
         ))
     }
 
@@ -198,11 +219,11 @@ impl Db {
             .workers
             .query(CLAIMED, &[(&instance.0, Type::UUID), (&known, Type::INT8_ARRAY)])
             .await?;
-        rows.iter().map(claimed).collect()
+        rows.iter().map(claimed_task).collect()
     }
 }
 
-fn claimed(row: &Row) -> Result<Claimed, DbError> {
+fn claimed_task(row: &Row) -> Result<Claimed, DbError> {
     let what = "a claimed task";
     Ok(Claimed {
         id: TaskId(get(row, "id", what)?),

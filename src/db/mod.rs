@@ -33,6 +33,7 @@ mod tasks;
 mod wakes;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use checkup::{NeededTo, Privilege, ServerFacts};
 pub use claim::{ClaimRequest, Claimed, Claims, KeptBack};
@@ -86,6 +87,8 @@ struct Inner {
     statements: Arc<StatementTallies>,
     wakes: wakes::Wakes,
     fleet_wakes: wakes::Wakes,
+    /// Whether tenants had limits of what runs when a claim was answered last.
+    has_limits: AtomicBool,
 }
 
 impl Db {
@@ -117,6 +120,7 @@ impl Db {
                 statements: Arc::clone(&statements),
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
+                has_limits: AtomicBool::new(false),
                 limits: limits.clone(),
             }),
         };

@@ -95,7 +95,8 @@ impl Db {
         let what = "the oldest due task";
         rows.first()
             .map(|row| {
-                let (running, most) = (get(row, "running", what)?, get::<Option<i64>>(row, "max_running", what)?);
+                let (running, most) =
+                    (get(row, "running", what)?, get::<Option<i64>>(row, "max_running", what)?);
                 let tenant = get(row, "tenant", what)?;
                 let at_limit = most.filter(|most| running >= *most);
                 Ok(OldestDue {

@@ -48,6 +48,8 @@ statements! {
     SUBMITTED = Read "submitted";
     /// See `claim_next.sql`.
     CLAIM_NEXT = Write "claim_next";
+    /// See `claim_limited.sql`.
+    CLAIM_LIMITED = Write "claim_limited";
     /// See `claim_by_id.sql`.
     CLAIM_BY_ID = Write "claim_by_id";
     /// See `claimed.sql`.

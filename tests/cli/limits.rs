@@ -35,7 +35,8 @@ async fn a_limit_is_set_told_and_taken_away() {
     let again = user.json(3, &["limit", "billing@1", "--max-running", "3"]);
     let message = again["message"].as_str().expect("a message");
     assert!(
-        message.contains("at most 2 running and 5 approvals a day (v2) by tester at ") && message.ends_with("Nothing was changed."),
+        message.contains("at most 2 running and 5 approvals a day (v2) by tester at ")
+            && message.ends_with("Nothing was changed."),
         "{message}"
     );
     assert_eq!(user.json(3, &["limit", "billing", "--max-running", "2"])["outcome"], "conflict", "as it is");
@@ -60,7 +61,8 @@ async fn who_has_no_approvals_left_is_told_so_and_how_to_go_on() {
     user.text(0, &["limit", "billing", "--max-approved-per-day", "2"]);
     user.text(0, &["approve", "1"]);
     let several = user.json(7, &["approve", "2", "3", "5"]);
-    let outcomes: Vec<_> = several["tasks"].as_array().expect("rows").iter().map(|row| &row["outcome"]).collect();
+    let outcomes: Vec<_> =
+        several["tasks"].as_array().expect("rows").iter().map(|row| &row["outcome"]).collect();
     assert_eq!(outcomes, [&json!("refused"), &json!("refused"), &json!("not_applied")]);
     let words = "tenant billing has 1 of 2 approvals today, and 2 were asked for";
     assert_eq!(several["error"]["message"], words);
@@ -69,7 +71,10 @@ async fn who_has_no_approvals_left_is_told_so_and_how_to_go_on() {
     let refused = user.json(7, &["approve", "3"]);
     assert_eq!((&refused["outcome"], &refused["task"]["status"]), (&json!("refused"), &json!("SUBMITTED")));
     let message = refused["message"].as_str().expect("a message");
-    assert_eq!(message, "task 3: left SUBMITTED: tenant billing has 2 of 2 approvals today. Nothing was changed.");
+    assert_eq!(
+        message,
+        "task 3: left SUBMITTED: tenant billing has 2 of 2 approvals today. Nothing was changed."
+    );
     let hint = refused["error"]["hint"].as_str().expect("a hint");
     assert!(hint.contains("taskdeck limits") && hint.contains("taskdeck limit billing"), "{hint}");
     assert_eq!(user.json(0, &["show", "3"])["events"], json!([]));
@@ -124,9 +129,7 @@ async fn processes_together_run_no_more_than_a_tenant_may_and_do_not_wait_to_loo
     user.text(0, &["limit", "billing", "--max-running", "2"]);
     let args = ["--workers", "4", "--poll", "1h", "--analyser", "command", "--exec", &exec];
     let workers = [Worker::start_as(&user, &args), Worker::start_as(&user, &args)];
-    eventually("both work", || {
-        user.json(0, &["status"])["instances"]["alive"] == 2
-    });
+    eventually("both work", || user.json(0, &["status"])["instances"]["alive"] == 2);
     let lines: String = (0..20).map(|_| "x\n").collect();
     let file = user.file("lines", lines);
     user.text(0, &["submit", "--tenant", "billing", "--lines", &file.display().to_string()]);

@@ -116,6 +116,12 @@ async fn calls_about_processes_and_queues(scene: &Scene) {
             db.decide_limit(&most(1, 999), &quiet).await
         })
         .await;
+    let instance = scene.instance;
+    scene
+        .drop_everywhere("claim beside a limit", nothing, async |db, ()| {
+            db.claim_next(&request(instance, 9)).await
+        })
+        .await;
     scene.drop_everywhere("limits", nothing, async |db, ()| db.tenant_limits(None).await).await;
     let all = AuditQuery { limit: 9, ..AuditQuery::default() };
     scene.drop_everywhere("audit", nothing, async |db, ()| db.audit(&all).await).await;
@@ -258,7 +264,7 @@ async fn a_wait_for_a_wake_up() {
 }
 
 /// How many tables the schema has.
-const TABLES: i64 = 6;
+const TABLES: i64 = 8;
 
 #[tokio::test]
 async fn a_migration() {

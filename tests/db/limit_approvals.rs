@@ -267,7 +267,8 @@ async fn what_four_eyes_refuses_does_not_count() {
     let test = database().await;
     let db = &test.db;
     most_a_day(db, "billing", 1).await;
-    let own = NewTask { submitted_by: Some("alice".to_owned()), approval: Approval::Another, ..hold("billing") };
+    let own =
+        NewTask { submitted_by: Some("alice".to_owned()), approval: Approval::Another, ..hold("billing") };
     let own = submit_as(db, "own", &own).await;
     let answer = approve(db, &[&own]).await;
     assert_eq!(answer.rows, [(own.id, Verdict::Refused { task: own.clone() })]);

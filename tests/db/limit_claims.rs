@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use taskdeck::db::sql::{CLAIM_LIMITED, CLAIM_NEXT};
 use taskdeck::db::{Claimed, Claims, Db, KeptBack, Limits};
 use taskdeck::domain::limit::AtLimit;
 use taskdeck::domain::outcome::ClaimById;
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Task};
 use tokio_postgres::Client;
 
+use crate::claims::claim_params;
 use crate::limits::{decision, hold_limit, new, set, used};
 use crate::scene::{
-    LONG, beat, decide, finish, name, number, outside, request, submit_as, success, until_so_many_wait,
-    worker,
+    LONG, beat, decide, fill, finish, number, outside, request, rows_read, submit_as, success, text,
+    until_so_many_wait, worker,
 };
-use crate::support::{TestDb, database, database_with, open};
+use crate::support::{database, database_with, open};
 
 async fn running(client: &Client, tenant: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM taskdeck.tasks WHERE status = 'RUNNING' AND tenant = '{tenant}'");
@@ -32,6 +34,11 @@ async fn end_all(db: &Db, claimed: &[(InstanceId, Claimed)]) {
 
 async fn billing(db: &Db) -> Task {
     submit_as(db, "of a limited tenant", &new("billing")).await
+}
+
+/// The first claim after a limit was set is about the other tenants, and learns of it.
+async fn knows_limits(db: &Db, instance: InstanceId) {
+    assert_eq!(claims(db, instance, 1).await.claimed, []);
 }
 
 async fn claims(db: &Db, instance: InstanceId, limit: i64) -> Claims {
@@ -88,7 +95,9 @@ async fn two_claims_of_given_tasks_that_counted_the_same_last_place_take_it_once
         let (mut won, mut told) = (Vec::new(), Vec::new());
         for racer in racers {
             match racer.await.expect("no panic") {
-                (id, ClaimById::Won { .. }) => won.extend(db.claimed(id).await.expect("read").pop().map(|c| (id, c))),
+                (id, ClaimById::Won { .. }) => {
+                    won.extend(db.claimed(id).await.expect("read").pop().map(|c| (id, c)))
+                }
                 (_, ClaimById::AtLimit { at, .. }) => told.push(at),
                 (_, other) => panic!("round {round}: {other:?}"),
             }
@@ -176,12 +185,16 @@ async fn a_full_tenant_blocks_nobody_else_and_goes_on_when_one_has_ended() {
     let db = &test.db;
     let id = worker(db).await;
     set(db, &decision("billing", Some(2), None, 0)).await;
+    knows_limits(db, id).await;
     for number in 0..9 {
         submit_as(db, "urgent", &NewTask { priority: 9, ..new("billing") }).await;
         if number % 3 == 0 {
             submit_as(db, "other", &new("legal")).await;
         }
     }
+    let of = |claims: &Claims| claims.claimed.iter().map(|one| one.tenant.clone()).collect::<Vec<_>>();
+    let first = claims(db, id, 4).await;
+    assert_eq!((of(&first), first.kept_back), (vec!["billing".to_owned(); 2], KeptBack::Full));
     // A task that was put off and is due: the other half of the walk.
     let late = submit_as(db, "late", &new("legal")).await;
     test.psql(&format!(
@@ -189,9 +202,6 @@ async fn a_full_tenant_blocks_nobody_else_and_goes_on_when_one_has_ended() {
          WHERE id = {}",
         late.id
     ));
-    let of = |claims: &Claims| claims.claimed.iter().map(|one| one.tenant.clone()).collect::<Vec<_>>();
-    let first = claims(db, id, 4).await;
-    assert_eq!((of(&first), first.kept_back), (vec!["billing".to_owned(); 2], KeptBack::Full));
     let second = claims(db, id, 3).await;
     assert_eq!((of(&second), second.kept_back), (vec!["legal".to_owned(); 3], KeptBack::Full));
     assert_eq!(of(&claims(db, id, 9).await), ["legal"]);
@@ -232,6 +242,13 @@ async fn a_limit_is_lowered_raised_and_removed() {
     set(db, &decision("billing", None, None, 4)).await;
     let all = claims(db, id, 9).await;
     assert_eq!((all.claimed.len(), all.kept_back), (3, KeptBack::Nothing));
+    // The next limit is heeded by who has forgotten that there are any.
+    let other = submit_as(db, "other", &new("legal")).await;
+    billing(db).await;
+    set(db, &decision("billing", Some(0), None, 5)).await;
+    let told = claims(db, id, 9).await;
+    assert_eq!(told.claimed.iter().map(|one| one.id).collect::<Vec<_>>(), [other.id]);
+    assert_eq!(claims(db, id, 9).await, Claims { claimed: vec![], kept_back: KeptBack::Full });
 }
 
 /// Many claimers and several limited tenants: no limit is ever passed, nobody waits in a circle, everything is run.
@@ -316,7 +333,10 @@ async fn a_claim_and_an_approval_about_the_same_tenants_do_not_wait_in_a_circle(
     until_so_many_wait(&client, 2).await;
     holder.batch_execute("ROLLBACK").await.expect("let go");
     let decided = approval.await.expect("no panic");
-    assert_eq!((decided.outcome(), decided.retries), (taskdeck::domain::outcome::DecisionOutcome::Committed, 0));
+    assert_eq!(
+        (decided.outcome(), decided.retries),
+        (taskdeck::domain::outcome::DecisionOutcome::Committed, 0)
+    );
     assert_eq!(claim.await.expect("no panic").claimed.len(), 2);
 }
 
@@ -328,6 +348,7 @@ async fn while_somebody_holds_a_limits_row_the_other_tenants_are_served() {
     let holder = outside(&test.url).await;
     let id = worker(&test.db).await;
     set(&test.db, &decision("billing", Some(2), None, 0)).await;
+    knows_limits(&impatient, id).await;
     billing(&test.db).await;
     submit_as(&test.db, "other", &new("legal")).await;
     hold_limit(&holder, "billing").await;
@@ -336,6 +357,24 @@ async fn while_somebody_holds_a_limits_row_the_other_tenants_are_served() {
     assert_eq!((tenants, served.kept_back), (vec!["legal"], KeptBack::Full));
     holder.batch_execute("ROLLBACK").await.expect("let go");
     assert_eq!(claims(&impatient, id, 9).await.claimed.len(), 1);
+}
+
+/// The planner must not take the tasks of tenants that have room for rare: it would read and sort all that wait.
+#[tokio::test]
+async fn a_claim_beside_limits_reads_what_it_takes() {
+    let test = database().await;
+    let client = outside(&test.url).await;
+    set(&test.db, &decision("billing", Some(2), None, 0)).await;
+    fill(&client, 20_000, "status, scheduled_at", "'QUEUED', now()").await;
+    client.batch_execute("ANALYZE taskdeck.tasks; SET enable_seqscan = off").await.expect("analyze");
+    let id = worker(&test.db).await;
+    for statement in [CLAIM_NEXT, CLAIM_LIMITED] {
+        let explain = format!("EXPLAIN (ANALYZE, FORMAT JSON) {}", text(statement));
+        let plan = client.query_typed(&explain, &claim_params(&id)).await.expect("explain");
+        let read = rows_read(&plan[0].get(0), "tasks");
+        assert!((5.0..100.0).contains(&read), "{}: {read} rows of `tasks` were read", statement.name);
+    }
+    assert_eq!(running(&client, "default").await, 10, "five each");
 }
 
 /// Whoever may not claim at all does not make others count again.

@@ -310,7 +310,10 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
         ("SELECT count(*) FROM taskdeck.limits", "1"),
         ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'zeta'", "0"),
         ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'acme'", "1"),
-        ("WITH u AS (UPDATE taskdeck.limits SET approved = 0 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u", "0"),
+        (
+            "WITH u AS (UPDATE taskdeck.limits SET approved = 0 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
+            "0",
+        ),
         ("SELECT count(*) FROM taskdeck.tasks", "2"),
         ("SELECT count(*) FROM taskdeck.task_inputs", "2"),
         ("SELECT count(*) FROM taskdeck.events WHERE tenant IS NULL", "1"),

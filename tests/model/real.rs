@@ -312,7 +312,9 @@ fn did(verdict: &Verdict) -> Did {
     match verdict {
         Verdict::Committed { task, .. } => Did::Committed(task.status, small(task.version)),
         Verdict::Conflict { task, .. } => Did::Conflict(task.status, small(task.version)),
-        Verdict::Refused { .. } | Verdict::OverLimit { .. } => panic!("no walk asks for four eyes or a limit"),
+        Verdict::Refused { .. } | Verdict::OverLimit { .. } => {
+            panic!("no walk asks for four eyes or a limit")
+        }
         Verdict::Held { task } => Did::Held(task.status, small(task.version)),
         Verdict::NotFound => Did::NotFound,
     }

@@ -80,7 +80,9 @@ fn a_tenant_at_its_limit_is_named() {
     }
     let mut world = limits();
     let text = world.picture(80, 24).replace("\n   ", " ");
-    for word in ["2 of 2", "3 of 5", "1,204 of 1,200", "1 of 8", "see ticket 4711", "2 more may be approved today"] {
+    for word in
+        ["2 of 2", "3 of 5", "1,204 of 1,200", "1 of 8", "see ticket 4711", "2 more may be approved today"]
+    {
         assert!(text.contains(word), "{word}: {text}");
     }
 }

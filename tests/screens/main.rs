@@ -4,8 +4,8 @@
 mod any_size;
 mod fixtures;
 mod fleet;
-mod pictures;
 mod limits;
+mod pictures;
 mod queues;
 mod scenes;
 mod styles;

@@ -57,7 +57,8 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
             let rest = below(area, height);
             // All of them below the processes, or one line that sums them up.
             let wanted = limits::wanted(state);
-            let limits_height = if rest.height > wanted + 4 { wanted } else { wanted.min(1).min(rest.height) };
+            let limits_height =
+                if rest.height > wanted + 4 { wanted } else { wanted.min(1).min(rest.height) };
             limits::draw(paint, state, below(rest, rest.height - limits_height));
             let rest = Rect { height: rest.height - limits_height, ..rest };
             if rest.height > 3 {
