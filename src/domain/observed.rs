@@ -113,10 +113,10 @@ impl OldestDue {
     pub fn why(&self) -> String {
         if let Some(by) = &self.paused_by {
             format!("queue {} is paused by {by}", self.queue)
-        } else if let Some(at) = &self.at_limit {
-            at.words()
         } else if self.takers == 0 {
             format!("no live worker takes queue {}", self.queue)
+        } else if let Some(at) = &self.at_limit {
+            at.words()
         } else if self.free_slots <= 0 {
             "all slots are busy".to_owned()
         } else {

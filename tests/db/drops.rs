@@ -116,6 +116,8 @@ async fn calls_about_processes_and_queues(scene: &Scene) {
             db.decide_limit(&most(1, 999), &quiet).await
         })
         .await;
+    // With nothing to claim it asks both statements.
+    scene.clear().await;
     let instance = scene.instance;
     scene
         .drop_everywhere("claim beside a limit", nothing, async |db, ()| {
