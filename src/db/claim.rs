@@ -143,10 +143,9 @@ impl Db {
                     told.claimed.push(claimed_task(row)?);
                     continue;
                 }
-                // The other statement is to be asked.
-                Some("limited") => (KeptBack::Contended, true),
                 Some("none") => (KeptBack::Nothing, false),
-                Some("contended") => (KeptBack::Contended, true),
+                // `limited`: the other statement is to be asked.
+                Some("limited" | "contended") => (KeptBack::Contended, true),
                 Some(_) => (KeptBack::Full, true),
             };
             told.kept_back = told.kept_back.max(kept_back);

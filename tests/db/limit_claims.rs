@@ -96,7 +96,7 @@ async fn two_claims_of_given_tasks_that_counted_the_same_last_place_take_it_once
         for racer in racers {
             match racer.await.expect("no panic") {
                 (id, ClaimById::Won { .. }) => {
-                    won.extend(db.claimed(id).await.expect("read").pop().map(|c| (id, c)))
+                    won.extend(db.claimed(id).await.expect("read").pop().map(|c| (id, c)));
                 }
                 (_, ClaimById::AtLimit { at, .. }) => told.push(at),
                 (_, other) => panic!("round {round}: {other:?}"),
@@ -104,7 +104,7 @@ async fn two_claims_of_given_tasks_that_counted_the_same_last_place_take_it_once
         }
         assert_eq!((won.len(), running(&client, "billing").await), (1, 1), "round {round}");
         let full = AtLimit { tenant: "billing".to_owned(), running: 1, max_running: 1 };
-        assert_eq!(told, [full.clone()], "round {round}: the other is told why");
+        assert_eq!(told, std::slice::from_ref(&full), "round {round}: the other is told why");
         assert_eq!(full.words(), "tenant billing runs 1 of 1");
         end_all(db, &won).await;
     }
