@@ -16,6 +16,7 @@ mod exit;
 mod instances;
 mod json;
 mod launch;
+mod limits;
 mod list;
 mod manual;
 mod migrate;
@@ -35,7 +36,7 @@ mod wait;
 
 pub use args::{
     Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
-    StopArgs, SubmitArgs, WorkerArgs,
+    StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

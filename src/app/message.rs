@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::effect::RequestId;
 use super::keys::Key;
 use super::log::Level;
+use crate::domain::limit::TenantLimits;
 use crate::domain::observed::{Health, LocalWorkers, Overview, Page, PoolFigures, StatementFigures};
 use crate::domain::outcome::{Decided, StopAnswer, Submitted, TaskHistory};
 use crate::domain::queue::{Queue, QueueDecided};
@@ -76,6 +77,10 @@ pub enum Message {
     QueuesLoaded(Vec<Queue>),
     /// They could not be read.
     QueuesFailed(ReadFailure),
+    /// The tenants that have a limit arrived.
+    LimitsLoaded(Vec<TenantLimits>),
+    /// They could not be read.
+    LimitsFailed(ReadFailure),
     /// The server's health arrived.
     HealthLoaded(Box<Health>),
     /// It could not be read.
@@ -215,6 +220,8 @@ pub enum Target {
     Instance(usize),
     /// A queue's row, by its place in the list.
     Queue(usize),
+    /// The row of a tenant that has a limit, by its place in the list.
+    Limit(usize),
     /// The detail pane.
     Detail,
     /// The wheel, in lines; negative is up.

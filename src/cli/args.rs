@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::config::Key;
 
-pub use oversight::{EventsArgs, QueueArgs, StopArgs};
+pub use oversight::{EventsArgs, QueueArgs, StopArgs, TenantLimitArgs};
 
 /// What the whole command line says.
 #[derive(Debug, Parser)]
@@ -22,7 +22,7 @@ pub use oversight::{EventsArgs, QueueArgs, StopArgs};
         Without a database it starts a private PostgreSQL server of its own.",
     after_help = "Exit codes: 0 done, 1 unexpected (or a task that was waited for did not succeed), 2 usage, \
         configuration or refused input, 3 conflict, 4 not found, 5 unavailable, 6 outcome unknown, 7 not allowed \
-        (read-only, privileges, four eyes).\n\
+        (read-only, privileges, four eyes, a limit).\n\
         Every setting may also stand in the environment as TASKDECK_NAME and in the configuration file; \
         `taskdeck config` shows what is in force and from where.",
     max_term_width = 100,
@@ -168,7 +168,7 @@ pub enum Command {
     Reject(DecideArgs),
     /// Put failed, canceled or rejected tasks back in the queue
     Requeue(DecideArgs),
-    /// Who did what to which task, queue or process; here --operator NAME means: only what NAME did
+    /// Who did what to which task, queue, process or tenant; here --operator NAME means: only what NAME did
     Events(EventsArgs),
     /// Counts, the oldest waiting task, rates, instances and the database, in one look
     Status,
@@ -180,6 +180,10 @@ pub enum Command {
     Pause(QueueArgs),
     /// Let workers claim from it again
     Resume(QueueArgs),
+    /// Tenants with a limit: how many of their tasks may run at once and be approved in a day, and how many do and were
+    Limits,
+    /// Set how many of a tenant's tasks may run at once, or be approved in a day; what is not named stays
+    Limit(TenantLimitArgs),
     /// Ask workers elsewhere to shut down; they obey at their next heartbeat
     Stop(StopArgs),
     /// Check the database and say what is wrong and how to mend it

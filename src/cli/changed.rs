@@ -22,6 +22,9 @@ pub(super) fn sentence(decision: &Decision, id: TaskId, verdict: &Verdict) -> St
                 task.status
             )
         }
+        Verdict::OverLimit { task, over } => {
+            format!("task {id}: left {}: {}", task.status, over.words(&task.tenant))
+        }
         Verdict::Held { task } => {
             format!("task {id}: left {}, because another row stood in the way", task.status)
         }

@@ -91,6 +91,10 @@ impl Performer {
                 Ok(queues) => Message::QueuesLoaded(queues),
                 Err(error) => Message::QueuesFailed(read_failure(&error)),
             },
+            Read::Limits => match self.db.tenant_limits(self.tenant.as_deref()).await {
+                Ok(limits) => Message::LimitsLoaded(limits),
+                Err(error) => Message::LimitsFailed(read_failure(&error)),
+            },
             Read::Health => match self.db.health().await {
                 Ok(health) => Message::HealthLoaded(Box::new(health)),
                 Err(error) => Message::HealthFailed(read_failure(&error)),

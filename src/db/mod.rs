@@ -16,6 +16,7 @@ mod finish;
 mod gate;
 mod health;
 mod instances;
+mod limits;
 mod listen;
 mod measure;
 mod migrate;
@@ -32,9 +33,10 @@ mod tasks;
 mod wakes;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use checkup::{NeededTo, Privilege, ServerFacts};
-pub use claim::{ClaimRequest, Claimed};
+pub use claim::{ClaimRequest, Claimed, Claims, KeptBack};
 pub use connect::Access;
 pub use error::{DbError, Retry, Trouble};
 pub use finish::{Finish, FinishEnd};
@@ -85,6 +87,8 @@ struct Inner {
     statements: Arc<StatementTallies>,
     wakes: wakes::Wakes,
     fleet_wakes: wakes::Wakes,
+    /// Whether tenants had limits of what runs when a claim was answered last.
+    has_limits: AtomicBool,
 }
 
 impl Db {
@@ -116,6 +120,7 @@ impl Db {
                 statements: Arc::clone(&statements),
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
+                has_limits: AtomicBool::new(false),
                 limits: limits.clone(),
             }),
         };

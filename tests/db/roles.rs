@@ -6,10 +6,11 @@ use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::observed::Filter;
-use taskdeck::domain::outcome::{DecisionOutcome, Finished};
+use taskdeck::domain::outcome::{DecisionOutcome, Finished, Verdict};
 use taskdeck::domain::queue::{QueueAct, QueueDecision};
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, StopMode, Task};
 
+use crate::limits;
 use crate::scene::{
     LONG, beat, claim, decide, decided, decision, failure, finish, history, name, new_instance, operation,
     quiet, request, row, running, submit, submit_as, submit_held, success, worker,
@@ -70,6 +71,7 @@ impl Company {
              SELECT md5(coalesce(string_agg(x.*::text, ' ' ORDER BY x.id), '')) FROM taskdeck.task_inputs x UNION ALL \
              SELECT md5(coalesce(string_agg(i.*::text, ' ' ORDER BY i.id), '')) FROM taskdeck.instances i UNION ALL \
              SELECT md5(coalesce(string_agg(q.*::text, ' ' ORDER BY q.name), '')) FROM taskdeck.queues q UNION ALL \
+             SELECT md5(coalesce(string_agg(l.*::text, ' ' ORDER BY l.tenant), '')) FROM taskdeck.limits l UNION ALL \
              SELECT md5(coalesce(string_agg(v.*::text, ' ' ORDER BY v.id), '')) FROM taskdeck.events v",
         )
     }
@@ -112,6 +114,7 @@ async fn looks(db: &Db, task: &Task) {
     db.overview(None).await.expect("overview");
     db.instances(None).await.expect("instances");
     db.queues(None).await.expect("queues");
+    db.tenant_limits(None).await.expect("limits");
     db.health().await.expect("health");
     let query = taskdeck::db::ListQuery {
         filter: Filter::default(),
@@ -148,6 +151,7 @@ async fn a_viewer_sees_everything_and_changes_nothing() {
     for (act, version) in [(QueueAct::Pause, 0), (QueueAct::Resume, 0)] {
         refused(act.verb(), viewer.decide_queue(&queue_decision(act, version), &quiet).await);
     }
+    refused("limit", viewer.decide_limit(&limits::decision("default", Some(9), None, 1), &quiet).await);
     refused("register", viewer.register(&new_instance(&["default"], LONG)).await);
     refused("heartbeat", viewer.heartbeat(id, &beat(InstanceState::Working, LONG)).await);
     refused("claim", viewer.claim_next(&request(id, 9)).await);
@@ -170,6 +174,7 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
     let id = worker(owner).await;
     let held = submit_held(&operator, "held").await;
     looks(&operator, &held).await;
+    limits::set(&operator, &limits::decision("default", Some(9), Some(9), 0)).await;
     let approved = decided(&operator, DecisionKind::Approve, &held).await;
     assert_eq!(approved.status, Status::Queued);
     let runs = claim(owner, id).await;
@@ -205,6 +210,7 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
         "DELETE FROM taskdeck.task_inputs",
         "UPDATE taskdeck.instances SET lease_until = now()",
         "DELETE FROM taskdeck.queues",
+        "DELETE FROM taskdeck.limits",
         "INSERT INTO taskdeck.migrations (version) VALUES (99)",
         "CREATE TABLE taskdeck.mine ()",
     ] {
@@ -224,6 +230,7 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let (owner, works) = (&company.test.db, open(&url, Limits::default()).await);
     let first = submit(owner, "first").await;
     looks(&works, &first).await;
+    limits::set(owner, &limits::decision("default", Some(9), Some(9), 0)).await;
     let id = worker(&works).await;
     works.heartbeat(id, &beat(InstanceState::Working, LONG)).await.expect("beat");
     let claimed = claim(&works, id).await;
@@ -243,7 +250,10 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let key = taskdeck::domain::input::SubmissionKey::fresh();
     refused("submit", works.submit("x", &NewTask::default(), &key, &quiet).await);
     refused("pause", works.decide_queue(&queue_decision(QueueAct::Pause, 0), &quiet).await);
+    refused("limit", works.decide_limit(&limits::decision("default", None, None, 1), &quiet).await);
+    assert_eq!(company.test.psql("SELECT claims > 0 FROM taskdeck.limits"), "t", "its claims counted");
     for sql in [
+        "UPDATE taskdeck.limits SET max_running = 99",
         "UPDATE taskdeck.events SET actor = 'bob'",
         "DELETE FROM taskdeck.events",
         "UPDATE taskdeck.tasks SET tenant = 'mine'",
@@ -282,10 +292,31 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     refused("submit to another tenant", ann.submit("x", &of("zeta"), &key, &quiet).await);
     let made = submit_as(&ann, "made", &of("acme")).await;
     decided(&ann, DecisionKind::Cancel, &made).await;
+    // They see the limits of their own tenants and heed them, and set none.
+    for tenant in ["acme", "zeta"] {
+        limits::set(owner, &limits::decision(tenant, None, Some(1), 0)).await;
+    }
+    let seen = ann.tenant_limits(None).await.expect("limits");
+    assert_eq!(seen.iter().map(|limits| limits.tenant.as_str()).collect::<Vec<_>>(), ["acme"]);
+    refused("limit", ann.decide_limit(&limits::decision("acme", None, Some(9), 1), &quiet).await);
+    let (one, two) = (limits::held(&ann, "acme").await, limits::held(&ann, "acme").await);
+    decided(&ann, DecisionKind::Approve, &one).await;
+    let over = decide(&ann, &decision(DecisionKind::Approve, &[&two])).await;
+    assert!(matches!(over.rows[0].1, Verdict::OverLimit { .. }), "{over:?}");
+    for table in ["tasks", "task_inputs"] {
+        company.test.psql(&format!("DELETE FROM taskdeck.{table} WHERE id IN ({}, {})", one.id, two.id));
+    }
     for (sql, seen) in [
+        ("SELECT count(*) FROM taskdeck.limits", "1"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'zeta'", "0"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'acme'", "1"),
+        (
+            "WITH u AS (UPDATE taskdeck.limits SET approved = 0 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
+            "0",
+        ),
         ("SELECT count(*) FROM taskdeck.tasks", "2"),
         ("SELECT count(*) FROM taskdeck.task_inputs", "2"),
-        ("SELECT count(*) FROM taskdeck.events", "1"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant IS NULL", "1"),
         (
             "WITH u AS (UPDATE taskdeck.tasks SET version = 9 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
             "0",

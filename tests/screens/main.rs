@@ -4,6 +4,7 @@
 mod any_size;
 mod fixtures;
 mod fleet;
+mod limits;
 mod pictures;
 mod queues;
 mod scenes;

@@ -11,6 +11,7 @@ mod figures;
 mod foot;
 mod header;
 mod instance;
+mod limits;
 mod log;
 mod overlays;
 mod pause;
