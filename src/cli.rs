@@ -34,7 +34,7 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
+    Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
     StopArgs, SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
