@@ -286,9 +286,11 @@ impl Db {
         for seen in &decision.rows {
             match now.get(&seen.id.0) {
                 None => left.push(Left { seen: *seen, verdict: Verdict::NotFound }),
-                // A row that stands alone has nothing in its way but itself: it is not asked for ever.
-                Some(row) if decision.rows.len() > 1 && get(row, "may", "a decision")? => others.push(*seen),
-                Some(row) => left.push(Left { seen: *seen, verdict: verdict(row, &decision.rows)?.1 }),
+                Some(row) => match verdict(row, &decision.rows)?.1 {
+                    // A row that stands alone has nothing in its way but itself: it is not asked for ever.
+                    Verdict::Held { .. } if decision.rows.len() > 1 => others.push(*seen),
+                    verdict => left.push(Left { seen: *seen, verdict }),
+                },
             }
         }
         Ok(Came::Not { left, others })
