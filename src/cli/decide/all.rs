@@ -201,7 +201,7 @@ fn agreed(preview: &Preview) -> Result<bool, Failure> {
         return Ok(true);
     }
     note(&found(preview));
-    for line in left_as_they_are(preview) {
+    if let Some(line) = left_as_they_are(preview) {
         note(&line);
     }
     let verb = preview.matching.kind.verb();

@@ -68,7 +68,8 @@ async fn no_call_reads_more_than_its_windows() {
     let asked = |statuses, tenant, search, after| Asked { statuses, tenant, search, after };
     for (what, asked, most) in [
         ("what has failed", asked(&ended[..], None, None, i64::MIN), 5_000.0),
-        ("what has failed, from the middle on", asked(&ended[..], None, None, 50_000), 5_000.0),
+        // Of what is not much more than a window the planner rather sorts all.
+        ("what has failed, from the middle on", asked(&ended[..], None, None, 50_000), 10_000.0),
         ("what lives", asked(&live[..], None, None, i64::MIN), 20.0),
         ("what of a rare tenant has failed", asked(&ended[..], Some("rare"), None, i64::MIN), 5_010.0),
         ("what of the large tenant has failed", asked(&ended[..], Some("default"), None, i64::MIN), 10_000.0),
