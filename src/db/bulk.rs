@@ -244,7 +244,8 @@ mod tests {
 
     #[test]
     fn what_is_decided_again_is_divided_only_where_that_helps() {
-        let sizes = |pieces: Vec<Piece>| -> Vec<usize> { pieces.iter().map(|piece| piece.rows.len()).collect() };
+        let sizes =
+            |pieces: Vec<Piece>| -> Vec<usize> { pieces.iter().map(|piece| piece.rows.len()).collect() };
         assert_eq!(sizes(again(rows(499), 1)), [499], "one row in the way costs one more decision");
         assert_eq!(sizes(again(rows(499), 2)), [250, 249]);
         assert_eq!(sizes(again(rows(1), 9)), [1]);

@@ -35,7 +35,11 @@ async fn all_of_one_cause_are_requeued_and_the_sum_is_told() {
     assert_eq!((&nothing["outcome"], &nothing["decided"]), (&json!("committed"), &json!(0)));
     assert_eq!(nothing["message"], "nothing matches; nothing was changed");
     assert_eq!(user.text(0, &["requeue", "--all", "--yes"]), "requeued 7 tasks\n");
-    assert_eq!(user.text(0, &["list", "--search", "REFUSED"]), "no tasks\n", "the cause is gone with the requeue");
+    assert_eq!(
+        user.text(0, &["list", "--search", "REFUSED"]),
+        "no tasks\n",
+        "the cause is gone with the requeue"
+    );
 }
 
 #[tokio::test]
@@ -57,11 +61,16 @@ async fn flags_narrow_it_and_a_dry_run_changes_nothing() {
          Nothing was changed (--dry-run); approve --all without it asks first\n"
     );
     assert_eq!(db.psql("SELECT sum(version) FROM taskdeck.tasks"), "0");
-    let old = user.json(0, &["--tenant", "acme", "approve", "--all", "--queue", "mail", "--older-than", "2h", "--yes"]);
+    let old = user
+        .json(0, &["--tenant", "acme", "approve", "--all", "--queue", "mail", "--older-than", "2h", "--yes"]);
     assert_eq!(old["decided"], 1);
-    let old = user.json(0, &["cancel", "--all", "--status", "submitted,queued", "--older-than", "2h", "--yes"]);
+    let old =
+        user.json(0, &["cancel", "--all", "--status", "submitted,queued", "--older-than", "2h", "--yes"]);
     assert_eq!((&old["decided"], &old["matched"]), (&json!(2), &json!({"SUBMITTED": 1, "QUEUED": 1})));
-    assert_eq!(db.psql("SELECT string_agg(status, ' ' ORDER BY id) FROM taskdeck.tasks"), "CANCELED CANCELED SUBMITTED QUEUED");
+    assert_eq!(
+        db.psql("SELECT string_agg(status, ' ' ORDER BY id) FROM taskdeck.tasks"),
+        "CANCELED CANCELED SUBMITTED QUEUED"
+    );
 }
 
 #[tokio::test]
@@ -128,7 +137,10 @@ async fn four_eyes_leave_what_is_anothers_to_approve() {
         (&json!("refused"), &json!(1), &json!(1))
     );
     let example = &answer["examples"][0];
-    assert_eq!((&example["id"], &example["outcome"], &example["status"]), (&json!(1), &json!("refused"), &json!("SUBMITTED")));
+    assert_eq!(
+        (&example["id"], &example["outcome"], &example["status"]),
+        (&json!(1), &json!("refused"), &json!("SUBMITTED"))
+    );
     assert!(example["message"].as_str().is_some_and(|text| text.contains("four eyes")), "{answer}");
     assert_eq!(answer["error"]["kind"], "refused");
     assert_eq!(user.json(0, &["--operator", "bob", "approve", "--all", "--yes"])["decided"], 1);
@@ -168,10 +180,21 @@ async fn what_had_moved_on_is_left_and_told() {
     let db = database().await;
     many(&db, 9, "x", "'SUBMITTED', NULL, NULL");
     let holder =
-        Holder::of(&db, "UPDATE taskdeck.tasks SET priority = 1, version = version + 1 WHERE id IN (3, 4)").await;
+        Holder::of(&db, "UPDATE taskdeck.tasks SET priority = 1, version = version + 1 WHERE id IN (3, 4)")
+            .await;
     let user = User::of(&db.url);
     let running = tokio::task::spawn_blocking(move || {
-        user.run(&["--lock-timeout", "1m", "--statement-timeout", "1m", "--output", "json", "approve", "--all", "--yes"])
+        user.run(&[
+            "--lock-timeout",
+            "1m",
+            "--statement-timeout",
+            "1m",
+            "--output",
+            "json",
+            "approve",
+            "--all",
+            "--yes",
+        ])
     });
     until_it_waits(&db).await;
     holder.let_go().await;
@@ -182,14 +205,19 @@ async fn what_had_moved_on_is_left_and_told() {
         (&answer["outcome"], &answer["decided"], &answer["conflicts"]),
         (&json!("conflict"), &json!(7), &json!(2))
     );
-    let ids: Vec<&Value> = answer["examples"].as_array().expect("examples").iter().map(|row| &row["id"]).collect();
+    let ids: Vec<&Value> =
+        answer["examples"].as_array().expect("examples").iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, [&json!(3), &json!(4)]);
     assert!(
-        answer["message"].as_str().is_some_and(|text| text
-            .starts_with("approved 7 tasks. 2 tasks had moved on after they were read and were left as they are. task 3: ")),
+        answer["message"].as_str().is_some_and(|text| text.starts_with(
+            "approved 7 tasks. 2 tasks had moved on after they were read and were left as they are. task 3: "
+        )),
         "{answer}"
     );
-    assert_eq!(db.psql("SELECT string_agg(id::text, ' ') FROM taskdeck.tasks WHERE status = 'SUBMITTED'"), "3 4");
+    assert_eq!(
+        db.psql("SELECT string_agg(id::text, ' ') FROM taskdeck.tasks WHERE status = 'SUBMITTED'"),
+        "3 4"
+    );
     assert_eq!(db.psql("SELECT count(*) FROM taskdeck.events"), "7");
 }
 
@@ -202,7 +230,8 @@ async fn a_signal_stops_it_after_the_chunk_that_is_under_way() {
         let holder = Holder::of(&db, "SELECT FROM taskdeck.tasks WHERE id = 700 FOR UPDATE").await;
         let user = User::of(&db.url);
         let flags = ["--lock-timeout", "1m", "--statement-timeout", "1m", "--output", "json"];
-        let mut command = user.command(&[&flags[..], &["reject", "--all", "--yes", "--reason", "stopped"]].concat());
+        let mut command =
+            user.command(&[&flags[..], &["reject", "--all", "--yes", "--reason", "stopped"]].concat());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("start");
         until_it_waits(&db).await;
@@ -223,7 +252,11 @@ async fn a_signal_stops_it_after_the_chunk_that_is_under_way() {
         assert_eq!(events(&db, "stopped"), 1_000);
         assert_eq!(db.psql("SELECT min(id) FROM taskdeck.tasks WHERE status = 'SUBMITTED'"), "1001");
         let rest = user.json(0, &["reject", "--all", "--yes"]);
-        assert_eq!((&rest["decided"], &rest["matched"]), (&json!(200), &json!({"SUBMITTED": 200})), "it goes on");
+        assert_eq!(
+            (&rest["decided"], &rest["matched"]),
+            (&json!(200), &json!({"SUBMITTED": 200})),
+            "it goes on"
+        );
     }
 }
 
@@ -255,11 +288,17 @@ async fn an_answer_that_is_lost_in_the_middle_is_resolved_and_one_that_stays_los
     let run = running.await.expect("it runs");
     assert_eq!(run.code, 6, "{run:?}");
     let answer = run.json();
-    assert_eq!((&answer["outcome"], &answer["decided"], &answer["chunks"]), (&json!("unknown"), &json!(500), &json!(1)));
+    assert_eq!(
+        (&answer["outcome"], &answer["decided"], &answer["chunks"]),
+        (&json!("unknown"), &json!(500), &json!(1))
+    );
     assert_eq!(answer["uncertain"], json!({"from": 501, "to": 1_000, "tasks": 500}));
     let message = answer["error"]["message"].as_str().expect("a message");
     assert!(message.contains("tasks 501 to 1000") && message.contains("may have been applied"), "{answer}");
-    assert!(answer["error"]["hint"].as_str().is_some_and(|hint| hint.contains("taskdeck show 501")), "{answer}");
+    assert!(
+        answer["error"]["hint"].as_str().is_some_and(|hint| hint.contains("taskdeck show 501")),
+        "{answer}"
+    );
     // Nothing after it was sent; it itself is all or none.
     let done = events(&db, "never answered");
     assert!(done == 500 || done == 1_000, "{done}");

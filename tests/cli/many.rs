@@ -15,5 +15,7 @@ pub(crate) fn many(db: &TestDb, count: i64, text: &str, values: &str) {
 
 /// How many rows the decision with this reason has changed, by the history.
 pub(crate) fn events(db: &TestDb, reason: &str) -> i64 {
-    db.psql(&format!("SELECT count(*) FROM taskdeck.events WHERE reason = '{reason}'")).parse().expect("a number")
+    db.psql(&format!("SELECT count(*) FROM taskdeck.events WHERE reason = '{reason}'"))
+        .parse()
+        .expect("a number")
 }

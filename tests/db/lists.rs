@@ -130,7 +130,13 @@ async fn a_search_finds_a_task_by_its_error() {
     let test = database().await;
     let db = &test.db;
     let client = outside(&test.url).await;
-    fill(&client, 3, "status, scheduled_at, finished_at, error", "'FAILED', now(), now(), 'Connection REFUSED'").await;
+    fill(
+        &client,
+        3,
+        "status, scheduled_at, finished_at, error",
+        "'FAILED', now(), now(), 'Connection REFUSED'",
+    )
+    .await;
     client.batch_execute("UPDATE taskdeck.tasks SET error = NULL WHERE id = 2").await.expect("change");
     let of = |search: &str| Filter { search: Some(search.to_owned()), ..Filter::default() };
     assert_eq!(ids(db, of("refused")).await, [3, 1]);

@@ -16,7 +16,10 @@ async fn what_matches_is_shown_and_asked_about() {
         let asked = until_it_asks(&mut desk, "Do you want to reject all of them? [y/N]");
         assert!(asked.contains("3 tasks match: 3 SUBMITTED"), "{asked}");
         desk.terminal.line(answer);
-        until_it_says(&mut desk, if answer == "y" { "rejected 3 tasks" } else { "error: nothing was changed" });
+        until_it_says(
+            &mut desk,
+            if answer == "y" { "rejected 3 tasks" } else { "error: nothing was changed" },
+        );
         assert_eq!(changed(), left, "{answer:?}");
     }
     // Nothing narrows it: a `y` that was typed ahead is no answer.
@@ -36,6 +39,5 @@ fn until_it_asks(desk: &mut Desk, question: &str) -> String {
 }
 
 fn until_it_says(desk: &mut Desk, text: &str) {
-    desk.terminal
-        .wait_for(text, |screen| screen.contains(text) && screen.trim_end().ends_with("shell>"));
+    desk.terminal.wait_for(text, |screen| screen.contains(text) && screen.trim_end().ends_with("shell>"));
 }

@@ -22,7 +22,8 @@ pub struct DecideArgs {
     pub matching: MatchingArgs,
 }
 
-/// All that match.
+/// All that match. Each flag also conflicts with numbers by itself: clap does not ask for `--all` where that conflicts
+/// with what is there.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "All that match")]
 pub struct MatchingArgs {
@@ -31,21 +32,21 @@ pub struct MatchingArgs {
     #[arg(long)]
     pub all: bool,
     /// Only these states
-    #[arg(long, value_name = "STATE,…", requires = "all")]
+    #[arg(long, value_name = "STATE,…", requires = "all", conflicts_with = "tasks")]
     pub status: Option<String>,
     /// Only tasks whose text or error contains this, whatever the letter case
-    #[arg(long, value_name = "TEXT", requires = "all")]
+    #[arg(long, value_name = "TEXT", requires = "all", conflicts_with = "tasks")]
     pub search: Option<String>,
     /// Only this queue
-    #[arg(long, value_name = "NAME", requires = "all")]
+    #[arg(long, value_name = "NAME", requires = "all", conflicts_with = "tasks")]
     pub queue: Option<String>,
     /// Only tasks that were submitted longer ago than this, by the database's clock
-    #[arg(long, value_name = "TIME", requires = "all", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", requires = "all", conflicts_with = "tasks", allow_hyphen_values = true)]
     pub older_than: Option<String>,
     /// Show what matches and change nothing
-    #[arg(long, requires = "all", conflicts_with = "yes")]
+    #[arg(long, requires = "all", conflicts_with_all = ["tasks", "yes"])]
     pub dry_run: bool,
     /// Do not ask
-    #[arg(long, requires = "all")]
+    #[arg(long, requires = "all", conflicts_with = "tasks")]
     pub yes: bool,
 }

@@ -120,7 +120,8 @@ pub(super) async fn run(call: &Call, kind: DecisionKind, args: &DecideArgs) -> R
         return show(call, &preview?);
     }
     if !flags.yes && !can_ask() {
-        let message = format!("{kind} --all asks before it changes anything, and there is nobody here to ask");
+        let message =
+            format!("{kind} --all asks before it changes anything, and there is nobody here to ask");
         return Err(Failure::usage(message)
             .hint("say --yes if that is meant; --dry-run shows what matches and changes nothing"));
     }
@@ -289,7 +290,9 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
             let failure = words::ended(kind, failure, &ran.sum, ran.uncertain);
             (failure.exit, outcome, Some(failure))
         }
-        (None, Some(signal)) => (Exit::Unexpected, word, Some(words::stopped(name(signal), ran.sum.next_after))),
+        (None, Some(signal)) => {
+            (Exit::Unexpected, word, Some(words::stopped(name(signal), ran.sum.next_after)))
+        }
         (None, None) if sum_exit == Exit::Refused => (sum_exit, word, Some(words::four_eyes(kind))),
         (None, None) => (sum_exit, word, None),
     };

@@ -122,7 +122,9 @@ pub(super) fn ended(
             if from == to { format!("task {from}") } else { format!("tasks {from} to {to}") },
             thousands(rows),
         );
-        return may_be_applied(failure, &what, || format!("`taskdeck show {from}` tells which; then {AGAIN}"));
+        return may_be_applied(failure, &what, || {
+            format!("`taskdeck show {from}` tells which; then {AGAIN}")
+        });
     }
     let done = match sum.committed {
         0 => "nothing was changed".to_owned(),

@@ -8,9 +8,7 @@ use taskdeck::domain::{Status, TaskId};
 
 use super::{agreed, changed, chunk, look, operations, patient, run};
 use crate::proxy::{Cut, Proxy};
-use crate::scene::{
-    fill, finish, number, outside, quiet, request, success, until_waiting, worker,
-};
+use crate::scene::{fill, finish, number, outside, quiet, request, success, until_waiting, worker};
 use crate::support::{Server, database, open, shared_server, until};
 
 #[tokio::test]
@@ -63,7 +61,8 @@ async fn the_sum_is_what_the_history_says_while_workers_claim() {
         claimed
     });
     until("workers that claim", || async {
-        (number(&client, "SELECT count(*) FROM taskdeck.tasks WHERE status = 'SUCCEEDED'").await > 20).then_some(())
+        (number(&client, "SELECT count(*) FROM taskdeck.tasks WHERE status = 'SUCCEEDED'").await > 20)
+            .then_some(())
     })
     .await;
     let filter = Filter { statuses: vec![Status::Queued], ..Filter::default() };
@@ -73,7 +72,10 @@ async fn the_sum_is_what_the_history_says_while_workers_claim() {
     let operations = operations(&client).await;
     let events: usize = operations.iter().map(Vec::len).sum();
     assert_eq!(sum.committed, i64::try_from(events).expect("small"), "{sum:?}");
-    assert_eq!(number(&client, "SELECT count(*) FROM taskdeck.tasks WHERE status = 'CANCELED'").await, sum.committed);
+    assert_eq!(
+        number(&client, "SELECT count(*) FROM taskdeck.tasks WHERE status = 'CANCELED'").await,
+        sum.committed
+    );
     assert_eq!((sum.committed + claimed, sum.refused, sum.not_found), (1_500, 0, 0), "each row went one way");
     assert!(sum.conflicts <= claimed && sum.committed > 0 && claimed > 20, "{claimed}: {sum:?}");
     assert!(operations.iter().all(|rows| rows.len() <= 500), "bounded");

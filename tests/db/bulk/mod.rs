@@ -68,7 +68,14 @@ async fn changed(client: &Client) -> BTreeSet<i64> {
 }
 
 /// A task of `tenant` in `queue` with a state, a text and an error, made by SQL; its id.
-async fn put(client: &Client, tenant: &str, queue: &str, status: Status, text: &str, error: Option<&str>) -> i64 {
+async fn put(
+    client: &Client,
+    tenant: &str,
+    queue: &str,
+    status: Status,
+    text: &str,
+    error: Option<&str>,
+) -> i64 {
     let (ended, owner) = (status.is_final(), status == Status::Running);
     let sql = "WITH x AS (INSERT INTO taskdeck.task_inputs (tenant, submission, input) \
                           VALUES ($1, gen_random_uuid(), $4) RETURNING id) \
@@ -94,7 +101,11 @@ async fn all_that_match_are_decided_about_and_nothing_else() {
     for (kind, filter, condition) in [
         (DecisionKind::Cancel, of(None, None, None, &[]), "status IN ('SUBMITTED', 'QUEUED', 'RUNNING')"),
         (DecisionKind::Approve, of(Some("a"), None, None, &[]), "status = 'SUBMITTED' AND t.tenant = 'a'"),
-        (DecisionKind::Reject, of(None, Some("mail"), None, &[Submitted, Failed]), "status = 'SUBMITTED' AND queue = 'mail'"),
+        (
+            DecisionKind::Reject,
+            of(None, Some("mail"), None, &[Submitted, Failed]),
+            "status = 'SUBMITTED' AND queue = 'mail'",
+        ),
         (
             DecisionKind::Requeue,
             of(None, None, Some("TimeOut"), &[Failed]),
@@ -106,17 +117,27 @@ async fn all_that_match_are_decided_about_and_nothing_else() {
             "status IN ('FAILED', 'CANCELED', 'REJECTED') AND t.tenant = 'b' AND queue = 'mail' \
              AND (input LIKE '%timeout%' OR error LIKE '%timeout%')",
         ),
-        (DecisionKind::Cancel, of(Some("b"), None, None, &[Queued, Running]), "status IN ('QUEUED', 'RUNNING') AND t.tenant = 'b'"),
+        (
+            DecisionKind::Cancel,
+            of(Some("b"), None, None, &[Queued, Running]),
+            "status IN ('QUEUED', 'RUNNING') AND t.tenant = 'b'",
+        ),
         (DecisionKind::Cancel, of(Some("nobody"), None, None, &[]), "false"),
         (DecisionKind::Requeue, of(None, None, None, &[Queued]), "false"),
-        (DecisionKind::Requeue, of(None, None, None, &[Canceled, Rejected]), "status IN ('CANCELED', 'REJECTED')"),
+        (
+            DecisionKind::Requeue,
+            of(None, None, None, &[Canceled, Rejected]),
+            "status IN ('CANCELED', 'REJECTED')",
+        ),
     ] {
         let test = database().await;
         let client = outside(&test.url).await;
         for status in Status::ALL {
             for tenant in ["a", "b"] {
                 for queue in ["mail", "bills"] {
-                    for (text, error) in [("timeout in the text", None), ("x", Some("a timeout")), ("x", Some("y"))] {
+                    for (text, error) in
+                        [("timeout in the text", None), ("x", Some("a timeout")), ("x", Some("y"))]
+                    {
                         put(&client, tenant, queue, status, text, error).await;
                     }
                 }
@@ -142,7 +163,11 @@ async fn all_that_match_are_decided_about_and_nothing_else() {
         let sum = run(&test.db, &agreed(&preview)).await;
         assert_eq!(changed(&client).await, expected, "{kind} {filter:?}");
         let count = i64::try_from(expected.len()).expect("small");
-        assert_eq!((sum.committed, sum.left(), sum.chunks), (count, 0, i64::from(count > 0)), "{kind} {filter:?}");
+        assert_eq!(
+            (sum.committed, sum.left(), sum.chunks),
+            (count, 0, i64::from(count > 0)),
+            "{kind} {filter:?}"
+        );
         let others = "SELECT count(*) FROM taskdeck.tasks WHERE version > 0";
         assert_eq!(number(&client, others).await, count, "nothing else was changed");
     }
@@ -167,7 +192,8 @@ async fn what_matches_but_for_its_state_is_told() {
         BTreeMap::from([(Status::Submitted, 1), (Status::Queued, 1), (Status::Running, 1)])
     );
     let ended = [Status::Succeeded, Status::Failed, Status::Canceled, Status::Rejected];
-    let left: BTreeMap<_, _> = ended.into_iter().chain([Status::Running]).map(|status| (status, one)).collect();
+    let left: BTreeMap<_, _> =
+        ended.into_iter().chain([Status::Running]).map(|status| (status, one)).collect();
     assert_eq!(preview.left_out, left, "who was asked to stop already is not asked again");
     let sum = run(&test.db, &agreed(&preview)).await;
     assert_eq!(changed(&client).await, BTreeSet::from([1, 2, 8]));
@@ -226,17 +252,29 @@ async fn rows_that_move_in_between_are_left_and_told_and_the_others_are_decided(
     let left: Vec<_> = chunk.left.iter().map(|left| (left.seen, &left.verdict)).collect();
     let seen = |id| Seen { id: TaskId(id), version: 0 };
     match left.as_slice() {
-        [(two, Verdict::Conflict { task, .. }), (four, Verdict::Conflict { .. }), (six, Verdict::NotFound)] => {
+        [
+            (two, Verdict::Conflict { task, .. }),
+            (four, Verdict::Conflict { .. }),
+            (six, Verdict::NotFound),
+        ] => {
             assert_eq!((*two, *four, *six), (seen(2), seen(4), seen(6)));
             assert_eq!((task.version, task.priority, task.status), (1, 5, Status::Submitted), "as it is now");
         }
         other => panic!("{other:?}"),
     }
     assert_eq!(chunk.committed, 4);
-    assert_eq!(operations(&client).await, [[1, 3, 5, 7]], "one decision about those that were as they had been read");
+    assert_eq!(
+        operations(&client).await,
+        [[1, 3, 5, 7]],
+        "one decision about those that were as they had been read"
+    );
     for id in [2, 4] {
         let task = row(db, TaskId(id)).await;
-        assert_eq!((task.version, task.status), (1, Status::Submitted), "never decided about with its new version");
+        assert_eq!(
+            (task.version, task.status),
+            (1, Status::Submitted),
+            "never decided about with its new version"
+        );
     }
     let mut sum = Sum::default();
     sum.take(chunk);
@@ -263,7 +301,10 @@ async fn who_was_first_is_named() {
     assert_eq!(chunk.committed, 1);
     match &chunk.left[0].verdict {
         Verdict::Conflict { task, last: Some(last) } => {
-            assert_eq!((task.id, task.status, last.movement.as_str()), (TaskId(2), Status::Rejected, "reject"));
+            assert_eq!(
+                (task.id, task.status, last.movement.as_str()),
+                (TaskId(2), Status::Rejected, "reject")
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -297,7 +338,8 @@ async fn a_look_is_bounded_and_says_so() {
     let test = database().await;
     let db = &test.db;
     let client = outside(&test.url).await;
-    fill(&client, 30_000, "status, scheduled_at, finished_at, error", "'FAILED', now(), now(), 'a cause'").await;
+    fill(&client, 30_000, "status, scheduled_at, finished_at, error", "'FAILED', now(), now(), 'a cause'")
+        .await;
     let new = NewTask { tenant: name("small"), ..NewTask::default() };
     let small = submit_as(db, "x", &new).await;
     decided(db, DecisionKind::Cancel, &small).await;
