@@ -32,7 +32,7 @@ use crate::signals::{Signal, Signals, name};
 #[derive(Debug, Serialize)]
 struct Found {
     #[serde(flatten)]
-    matched: Matched,
+    matched: Matches,
     looked_at: i64,
     up_to: TaskId,
     message: String,
@@ -40,7 +40,7 @@ struct Found {
 
 /// What was there to be decided about.
 #[derive(Debug, Default, Serialize)]
-struct Matched {
+struct Matches {
     matched: BTreeMap<Status, i64>,
     /// Whether those are all; if not, each count is at least that.
     complete: bool,
@@ -48,7 +48,7 @@ struct Matched {
     left_out_complete: bool,
 }
 
-impl Matched {
+impl Matches {
     fn of(preview: &Preview) -> Self {
         Self {
             matched: preview.ready.clone(),
@@ -63,7 +63,7 @@ impl Matched {
 #[derive(Debug, Default, Serialize)]
 struct About {
     #[serde(flatten)]
-    matched: Matched,
+    matched: Matches,
     decided: i64,
     conflicts: i64,
     refused: i64,
@@ -187,7 +187,7 @@ fn show(call: &Call, preview: &Preview) -> Result<Exit, Failure> {
     lines.extend(left_as_they_are(preview));
     lines.push(format!("Nothing was changed (--dry-run); {kind} --all without it asks first"));
     let document = Found {
-        matched: Matched::of(preview),
+        matched: Matches::of(preview),
         looked_at: preview.looked_at,
         up_to: preview.matching.up_to,
         message: message(&lines),
@@ -304,7 +304,7 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
         lines.push(format!("… and {} more", tasks(more)));
     }
     let about = About {
-        matched: Matched::of(preview),
+        matched: Matches::of(preview),
         decided: ran.sum.committed,
         conflicts: ran.sum.conflicts,
         refused: ran.sum.refused,

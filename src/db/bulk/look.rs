@@ -107,7 +107,7 @@ impl Db {
         states: &[Status],
         after: Option<TaskId>,
         asked: Asked,
-    ) -> Result<Looked, DbError> {
+    ) -> Result<Window, DbError> {
         let what = "a count";
         let parameters = Parameters::of(matching, states, after, WINDOW, asked);
         let rows = self.inner.operator.query(PREVIEW, &parameters.all(None)).await?;
@@ -120,13 +120,13 @@ impl Db {
             }
         }
         let next_after = (reaches < matching.up_to).then_some(reaches);
-        Ok(Looked { counts, looked_at: get(first, "looked", what)?, next_after })
+        Ok(Window { counts, looked_at: get(first, "looked", what)?, next_after })
     }
 }
 
 /// What a window of a look beforehand holds.
 #[derive(Debug)]
-struct Looked {
+struct Window {
     counts: Vec<(Status, i64)>,
     looked_at: i64,
     next_after: Option<TaskId>,
