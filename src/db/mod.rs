@@ -7,6 +7,7 @@
 pub mod conninfo;
 
 mod audit;
+mod bulk;
 mod checkup;
 mod claim;
 mod connect;
@@ -35,6 +36,7 @@ mod wakes;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+pub use bulk::Interrupted;
 pub use checkup::{NeededTo, Privilege, ServerFacts};
 pub use claim::{ClaimRequest, Claimed, Claims, KeptBack};
 pub use connect::Access;

@@ -8,6 +8,7 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
+mod bulk;
 mod config;
 mod decide;
 mod doctor;
@@ -18,6 +19,7 @@ mod hostile;
 mod limits;
 mod list_show;
 mod lost_answers;
+mod many;
 mod private;
 mod queues;
 mod runner;
