@@ -15,6 +15,7 @@ mod errors;
 mod events;
 mod help;
 mod hostile;
+mod interrupted;
 mod list_show;
 mod lost_answers;
 mod private;
