@@ -295,8 +295,8 @@ mod tests {
         let (gate, (told, tells)) = (Arc::new(Gate::default()), channel());
         let reader = Reader { gate: Arc::clone(&gate), wake, continued };
         let thread = Thread { gate, woken, signals, tell: Box::new(into_queue(told)) };
-        let goes_on =
-            || rustix::process::kill_process(rustix::process::getpid(), Signal::CONT).expect("sent");
+        // To this very thread, so that it has been told when this returns.
+        let goes_on = || signal_hook::low_level::raise(Signal::CONT.as_raw()).expect("sent");
         // What is told once it reads again.
         let look = || {
             let ready = thread.poll(Wanted::Rest, Some(Duration::ZERO)).expect("polled");

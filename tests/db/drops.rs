@@ -257,7 +257,7 @@ async fn a_wait_for_a_wake_up() {
 }
 
 /// How many tables the schema has.
-const TABLES: i64 = 6;
+const TABLES: i64 = 8;
 
 #[tokio::test]
 async fn a_migration() {

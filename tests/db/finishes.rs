@@ -294,6 +294,7 @@ async fn a_release_spends_no_attempt() {
     let instance = worker(db).await;
     let kept = running(db, instance, "given back").await;
     let stopped = running(db, instance, "given back, canceled").await;
+    let other = running(db, instance, "given back later").await;
     decided(db, DecisionKind::Cancel, &row(db, stopped.id).await).await;
     let releases = [stopped.id, TaskId(i64::MAX), kept.id].map(|id| Release::new(id, 1));
     let release = async |reason, releases: &[Release]| {
@@ -314,7 +315,6 @@ async fn a_release_spends_no_attempt() {
     // Sent again, alone or with others, it is the same release, which its event tells; another one is told that there is
     // nothing to give back.
     assert_eq!(release("again", &releases).await, [kept.id, stopped.id]);
-    let other = running(db, instance, "given back later").await;
     let more = [releases[0], Release::new(other.id, 1), Release::new(kept.id, 1)];
     assert_eq!(release("again", &more).await, [stopped.id, other.id]);
     assert_eq!(release("again", &[Release::new(kept.id, 1)]).await, [], "only once");

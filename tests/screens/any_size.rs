@@ -139,7 +139,7 @@ fn wide_and_zero_width_texts_keep_the_columns() {
 #[test]
 fn the_footer_drops_whole_entries() {
     for (name, scene) in SCENES {
-        for width in 20..=130 {
+        for width in [20, 26, 33, 40, 47, 54, 61, 68, 75, 79, 80, 81, 90, 101, 120] {
             let mut world = scene();
             world.size(width, 24);
             let (buffer, _) = world.draw(&plain(), width, 24);

@@ -174,8 +174,8 @@ mod tests {
 
     #[test]
     fn the_state_stands_behind_the_name_whatever_the_name_is() {
-        assert_eq!(state_in(b"12 (postgres) T 1 12"), Some((11, b'T')));
-        assert_eq!(state_in(b"12 (a) S (b) t 1 12"), Some((10, b't')));
+        assert_eq!(state_in(b"12 (postgres) T 1 12"), Some((12, b'T')));
+        assert_eq!(state_in(b"12 (a) S (b) t 1 12"), Some((11, b't')));
         assert_eq!(state_in(b""), None);
     }
 
