@@ -168,6 +168,7 @@ pub enum Finished {
 
 /// What became of one of several texts that were submitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every one is the large one")]
 pub enum SubmitVerdict {
     /// Its task is in the table.
     Submitted(Submitted),
