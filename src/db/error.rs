@@ -120,13 +120,19 @@ impl Retry {
 
 /// What `PgBouncer` before 1.21 refuses for good. It has one code for all that it refuses (08P01), also for what passes,
 /// such as a server that is away; so only its words tell.
-const FOR_GOOD: [&str; 4] =
-    ["no such database", "no such user", "ssl required", "unsupported startup parameter"];
+const FOR_GOOD: [&str; 6] = [
+    "no such database",
+    "no such user",
+    "authentication failed",
+    "bouncer config error",
+    "ssl required",
+    "unsupported startup parameter",
+];
 
 /// Whether a pooler says that something is wrong that does not pass by itself.
 fn is_for_good(error: &tokio_postgres::error::DbError) -> bool {
     let says = error.message().to_ascii_lowercase();
-    *error.code() == SqlState::PROTOCOL_VIOLATION && FOR_GOOD.iter().any(|words| says.starts_with(words))
+    *error.code() == SqlState::PROTOCOL_VIOLATION && FOR_GOOD.iter().any(|words| says.contains(words))
 }
 
 /// Whether the driver found that a host takes no writes, or only reads, though another kind was asked for: during a

@@ -190,12 +190,12 @@ fn a_worker_does_not_wait_for_what_does_not_pass() {
     let denied = Reluctant::start("28P01", "password authentication failed", u32::MAX, port);
     // Older poolers have no code of its own for it.
     let nosuch = Reluctant::start("08P01", "no such database: x", u32::MAX, port);
-    let nobody = Reluctant::start("08P01", "no such user: tester", u32::MAX, port);
+    let nobody = Reluctant::start("08P01", "\"trust\" authentication failed", u32::MAX, port);
     let unknown = shared_server().url(&format!("nosuch{}", unique()));
     for (url, code, says) in [
         (denied.url("x"), 5, "password"),
         (nosuch.url("x"), 5, "no such database: x"),
-        (nobody.url("x"), 5, "no such user: tester"),
+        (nobody.url("x"), 5, "authentication failed"),
         (unknown, 5, "does not exist"),
         ("postgresql://tester@127.0.0.1:x/y".to_owned(), 2, "port"),
     ] {
