@@ -14,6 +14,7 @@ mod doctor;
 mod events;
 mod exit;
 mod instances;
+mod interrupt;
 mod json;
 mod launch;
 mod limits;

@@ -126,6 +126,7 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
         }
         Some(Overlay::Submit) => said(&[
             (Action::Submit, "submit"),
+            (Action::Hold, state.submit.turns_to()),
             (Action::NextPane, "next field"),
             (Action::Back, "close, keep the text"),
         ]),

@@ -237,7 +237,7 @@ pub struct SubmitArgs {
     pub file: Option<PathBuf>,
     /// One task a line of this file; `-` reads standard input. Lines that are refused are reported, the others
     /// submitted, and the exit code is then 2
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "wait"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "wait")]
     pub lines: Option<PathBuf>,
     /// Hold it until an operator approves it
     #[arg(long)]
@@ -248,7 +248,8 @@ pub struct SubmitArgs {
     /// Larger runs first [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub priority: Option<String>,
-    /// Your own name for this submit: sending it again never makes a second task
+    /// Your own name for this submit: sending it again never makes a second task. With --lines, line 7 has the name
+    /// KEY:7, so that the same command can be run again
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
     /// How many attempts may fail before the task is FAILED [default: 3]

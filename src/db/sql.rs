@@ -66,6 +66,8 @@ statements! {
     FINISHED = Read "finished";
     /// See `release.sql`.
     RELEASE = Write "release";
+    /// See `released.sql`.
+    RELEASED = Read "released";
     /// See `decide.sql`.
     DECIDE = Write "decide";
     /// See `decided.sql`.

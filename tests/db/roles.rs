@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview};
+use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview, Release};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::observed::Filter;
@@ -158,7 +158,7 @@ async fn a_viewer_sees_everything_and_changes_nothing() {
     refused("claim by id", viewer.claim_by_id(id, waits.id).await);
     refused("success", viewer.finish(id, "v", &[success(&runs)]).await);
     refused("failure", viewer.finish(id, "v", &[failure(&runs, "no")]).await);
-    refused("release", viewer.release(id, "v", "no", &[(runs.id, runs.claim_no)]).await);
+    refused("release", viewer.release(id, "v", "no", &[Release::new(runs.id, runs.claim_no)]).await);
     refused("recover", viewer.recover("v").await);
     refused("end", viewer.end_instance(id, 0, 0).await);
     refused("prune", viewer.prune_instances().await);
@@ -239,7 +239,8 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let failed = finish(&works, id, &failure(&second, "no")).await;
     assert_eq!(failed, Finished::Committed { status: Status::Queued });
     let again = claim(&works, id).await;
-    works.release(id, "w", "shutting down", &[(again.id, again.claim_no)]).await.expect("release");
+    let release = Release::new(again.id, again.claim_no);
+    works.release(id, "w", "shutting down", &[release]).await.expect("release");
     let lost = worker(&works).await;
     let last = claim(&works, lost).await;
     works.heartbeat(lost, &beat(InstanceState::Working, std::time::Duration::ZERO)).await.expect("beat");
@@ -271,7 +272,9 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     let ann = open(&url, Limits::default()).await;
     let prefix = &company.prefix;
     company.test.psql(&format!(
-        "INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta')"
+        "CREATE ROLE {prefix}_crew; GRANT {prefix}_crew TO {prefix}_ann; \
+         INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta'), \
+           ('{prefix}_crew', 'beta')"
     ));
     let owner = &company.test.db;
     let of = |tenant: &str| NewTask { tenant: name(tenant), ..NewTask::default() };
@@ -306,6 +309,10 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     for table in ["tasks", "task_inputs"] {
         company.test.psql(&format!("DELETE FROM taskdeck.{table} WHERE id IN ({}, {})", one.id, two.id));
     }
+    // A submission id that somebody has whom she does not see is taken, not unreadable.
+    owner.submit("theirs too", &of("zeta"), &key, &quiet).await.expect("submit");
+    let answer = ann.submit("x", &of("acme"), &key, &quiet).await;
+    assert!(matches!(&answer, Err(DbError::Taken(_))), "{answer:?}");
     for (sql, seen) in [
         ("SELECT count(*) FROM taskdeck.limits", "1"),
         ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'zeta'", "0"),
@@ -317,6 +324,8 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
         ("SELECT count(*) FROM taskdeck.tasks", "2"),
         ("SELECT count(*) FROM taskdeck.task_inputs", "2"),
         ("SELECT count(*) FROM taskdeck.events WHERE tenant IS NULL", "1"),
+        // Of the list of members only her own lines, under whichever name of hers.
+        ("SELECT string_agg(tenant, ',' ORDER BY tenant) FROM taskdeck.tenant_members", "acme,beta"),
         (
             "WITH u AS (UPDATE taskdeck.tasks SET version = 9 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
             "0",
@@ -332,11 +341,18 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     }
     // Somebody who belongs to nobody sees nothing, and a worker sees all.
     let stranger = company.login("sue", "viewer");
-    assert_eq!(psql(&stranger, "SELECT count(*) FROM taskdeck.tasks").as_deref(), Ok("0"));
+    for table in ["tasks", "tenant_members"] {
+        let count = format!("SELECT count(*) FROM taskdeck.{table}");
+        assert_eq!(psql(&stranger, &count).as_deref(), Ok("0"), "{table}");
+    }
+    // Whom the group lets in sees what is the group's.
+    let shared = submit_as(owner, "the crew's", &of("beta")).await;
+    assert_eq!(row(&ann, shared.id).await, shared);
+    decided(owner, DecisionKind::Cancel, &shared).await;
     let works = company.open("will", "worker").await;
     let id = worker(&works).await;
     let all = ClaimRequest { limit: 9, ..request(id, 9) };
-    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 1, "what is still queued");
+    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 2, "what is still queued");
 }
 
 /// What the console and `doctor` ask, so that they offer what the role may do and say why not.
