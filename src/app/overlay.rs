@@ -1,7 +1,7 @@
 //! What can lie over a screen.
 
 use super::editor::Editor;
-use super::question::Question;
+use super::question::{Ask, Question};
 use super::queues::QueueQuestion;
 use super::stop::StopQuestion;
 use crate::domain::{Status, TaskId};
@@ -84,5 +84,25 @@ impl Overlay {
     /// Whether rows of the screen below may be hidden; what is typed stands in the last lines only.
     pub const fn hides_rows(&self) -> bool {
         !matches!(self, Self::Command { .. } | Self::Search { .. } | Self::Tenant { .. })
+    }
+
+    /// The question, if it is one that is answered by `y` or `n` and takes a reason.
+    pub fn question(&self) -> Option<&dyn Ask> {
+        match self {
+            Self::Question(question) => Some(question),
+            Self::Stop(question) => Some(question),
+            Self::Queue(question) => Some(question),
+            _ => None,
+        }
+    }
+
+    /// The same, to answer it.
+    pub(super) fn question_mut(&mut self) -> Option<&mut dyn Ask> {
+        match self {
+            Self::Question(question) => Some(question),
+            Self::Stop(question) => Some(question),
+            Self::Queue(question) => Some(question),
+            _ => None,
+        }
     }
 }

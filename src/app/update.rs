@@ -28,9 +28,7 @@ pub fn update(state: &mut State, at: Duration, message: Message) -> Vec<Effect> 
         state.end_hint(notice.as_ref());
     }
     state.expire_notice();
-    state.watch_question();
-    state.watch_stop();
-    state.watch_queue();
+    state.watch_questions();
     state.settle_shutdown(&mut effects);
     state.show_conflict();
     if !state.ended {

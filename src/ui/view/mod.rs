@@ -14,6 +14,7 @@ mod instance;
 mod log;
 mod overlays;
 mod pause;
+mod question;
 mod queues;
 mod shutdown;
 mod stop;
