@@ -7,6 +7,7 @@
 pub mod conninfo;
 
 mod audit;
+mod bulk;
 mod checkup;
 mod claim;
 mod connect;
@@ -33,6 +34,7 @@ mod wakes;
 
 use std::sync::Arc;
 
+pub use bulk::Interrupted;
 pub use checkup::{NeededTo, Privilege, ServerFacts};
 pub use claim::{ClaimRequest, Claimed};
 pub use connect::Access;

@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod backoff;
+pub mod bulk;
 pub mod counts;
 pub mod decision;
 pub mod event;
