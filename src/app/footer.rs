@@ -1,6 +1,7 @@
 //! What can be done now, computed from the table of keys.
 
 use super::availability::{availability, decision};
+use super::bulk::Stopping;
 use super::input::layer_of;
 use super::keys::{Action, Layer, entry};
 use super::overlay::Overlay;
@@ -89,6 +90,12 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
         None => screen_acts(state),
         Some(Overlay::FirstStart) => said(&[(Action::Yes, "submit samples"), (Action::No, "start empty")]),
         Some(Overlay::Question(question)) => answers(question),
+        Some(Overlay::Bulk(question)) => answers(&**question),
+        Some(Overlay::BulkRun) => match state.bulk.run.as_ref().map(|run| (run.has_ended(), run.stopping)) {
+            Some((false, Stopping::No)) => said(&[(Action::Back, "stop after this chunk")]),
+            Some((false, Stopping::Yes)) => plain(&[Action::Help]),
+            Some((true, _)) | None => said(&[(Action::Open, "close")]),
+        },
         Some(Overlay::Stop(question)) => answers(question),
         Some(Overlay::Queue(question)) => answers(question),
         Some(Overlay::StopConflict | Overlay::QueueConflict) => {

@@ -63,9 +63,10 @@ impl State {
         }
         match overlay {
             Overlay::FirstStart => self.first_start_key(action, key, effects),
-            Overlay::Question(_) | Overlay::Stop(_) | Overlay::Queue(_) => {
+            Overlay::Question(_) | Overlay::Bulk(_) | Overlay::Stop(_) | Overlay::Queue(_) => {
                 self.question_key(action, key, effects);
             }
+            Overlay::BulkRun => self.bulk_run_key(action, key),
             Overlay::StopConflict => self.stop_conflict_key(action, key),
             Overlay::QueueConflict => self.queue_conflict_key(action, key),
             Overlay::SubmitLines { .. } => self.submit_lines_key(action, key, effects),

@@ -1,5 +1,6 @@
 //! What can lie over a screen.
 
+use super::bulk::BulkQuestion;
 use super::editor::Editor;
 use super::question::{Ask, Question};
 use super::queues::QueueQuestion;
@@ -13,6 +14,10 @@ pub enum Overlay {
     FirstStart,
     /// A decision to confirm.
     Question(Question),
+    /// A decision about all that match to confirm.
+    Bulk(Box<BulkQuestion>),
+    /// The decision about all that match that runs, or its sum: [`super::State::bulk`].
+    BulkRun,
     /// A request to stop to confirm.
     Stop(StopQuestion),
     /// The first of [`super::State::stop_conflicts`].
@@ -90,6 +95,7 @@ impl Overlay {
     pub fn question(&self) -> Option<&dyn Ask> {
         match self {
             Self::Question(question) => Some(question),
+            Self::Bulk(question) => Some(&**question),
             Self::Stop(question) => Some(question),
             Self::Queue(question) => Some(question),
             _ => None,
@@ -100,6 +106,7 @@ impl Overlay {
     pub(super) fn question_mut(&mut self) -> Option<&mut dyn Ask> {
         match self {
             Self::Question(question) => Some(question),
+            Self::Bulk(question) => Some(&mut **question),
             Self::Stop(question) => Some(question),
             Self::Queue(question) => Some(question),
             _ => None,

@@ -19,13 +19,10 @@ use super::resolve::{OnUnknown, Resolved, resolve};
 use super::row::{get, status};
 use super::sql::{MATCHES, NEWEST, PREVIEW};
 use super::tasks::Preview as Text;
-use crate::domain::bulk::{Bulk, Chunk, Count, Left, Matching, Preview, Uncertain};
+use crate::domain::bulk::{Bulk, CHUNK, Chunk, Count, Left, Matching, Preview, Uncertain};
 use crate::domain::observed::Filter;
 use crate::domain::outcome::Verdict;
 use crate::domain::{Decision, DecisionKind, OperationId, Seen, Status, TaskId};
-
-/// The most rows of one decision.
-const CHUNK: i64 = 500;
 
 /// How many rows are looked at to find those of one chunk.
 const WINDOW: i64 = 5_000;
@@ -401,7 +398,8 @@ mod tests {
 
     #[test]
     fn what_is_decided_again_is_divided_only_where_that_helps() {
-        let sizes = |pieces: Vec<Piece>| -> Vec<usize> { pieces.iter().map(|piece| piece.rows.len()).collect() };
+        let sizes =
+            |pieces: Vec<Piece>| -> Vec<usize> { pieces.iter().map(|piece| piece.rows.len()).collect() };
         assert_eq!(sizes(again(rows(499), 1)), [499], "one row in the way costs one more decision");
         assert_eq!(sizes(again(rows(499), 2)), [250, 249]);
         assert_eq!(sizes(again(rows(1), 9)), [1]);

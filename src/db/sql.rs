@@ -145,7 +145,8 @@ const COLUMNS: &str = "t.id, t.tenant, t.queue, t.status, t.version, t.attempt, 
 const MATCHING: &str = include_str!("sql/pieces/matching.sql");
 
 /// The columns that [`MATCHING`] needs of each row that it looks at.
-const OF_EACH: &str = "t.id, t.version, t.status, t.tenant, t.queue, t.created_at, t.cancel_requested, t.error";
+const OF_EACH: &str =
+    "t.id, t.version, t.status, t.tenant, t.queue, t.created_at, t.cancel_requested, t.error";
 
 /// A schema's name, checked and quoted: the only thing that is ever put into a statement's text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -14,6 +14,9 @@ use super::observed::Filter;
 use super::outcome::{DecisionOutcome, Verdict};
 use super::{Approval, DecisionKind, Seen, Status, TaskId};
 
+/// The most rows of one decision of several.
+pub const CHUNK: i64 = 500;
+
 /// Which tasks are decided about, as a look beforehand found them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matching {
@@ -250,13 +253,25 @@ mod tests {
         let left = |id: i64, verdict: Verdict| Left { seen: Seen { id: TaskId(id), version: 0 }, verdict };
         let mut sum = Sum::default();
         sum.take(Chunk { committed: 500, next_after: Some(TaskId(500)), ..Chunk::default() });
-        assert_eq!((sum.outcome(), sum.chunks, sum.next_after), (DecisionOutcome::Committed, 1, Some(TaskId(500))));
+        assert_eq!(
+            (sum.outcome(), sum.chunks, sum.next_after),
+            (DecisionOutcome::Committed, 1, Some(TaskId(500)))
+        );
         sum.take(Chunk { looked_at: 5_000, next_after: Some(TaskId(5_500)), ..Chunk::default() });
         assert_eq!((sum.chunks, sum.looked_at), (1, 5_000), "nothing matched there");
         let gone = (0..9).map(|id| left(id, Verdict::NotFound)).collect();
-        sum.take(Chunk { committed: 3, left: gone, retries: 2, resolved_from_unknown: true, ..Chunk::default() });
+        sum.take(Chunk {
+            committed: 3,
+            left: gone,
+            retries: 2,
+            resolved_from_unknown: true,
+            ..Chunk::default()
+        });
         sum.take(Chunk { committed: 1, ..Chunk::default() });
-        assert_eq!((sum.committed, sum.not_found, sum.left(), sum.examples.len()), (504, 9, 9, Sum::EXAMPLES));
+        assert_eq!(
+            (sum.committed, sum.not_found, sum.left(), sum.examples.len()),
+            (504, 9, 9, Sum::EXAMPLES)
+        );
         assert_eq!((sum.chunks, sum.retries, sum.resolved_from_unknown), (3, 2, true));
         assert_eq!((sum.outcome(), sum.next_after), (DecisionOutcome::Conflict, None));
     }

@@ -9,9 +9,9 @@ use super::super::overlay::Overlay;
 use super::super::question::{Ask, Reason, answers, capital, renew};
 use super::super::state::State;
 use super::{QueueAsked, takers, waits, word};
+use crate::domain::Name;
 use crate::domain::figure::thousands;
 use crate::domain::queue::{QueueAct, QueueState};
-use crate::domain::Name;
 
 /// The question.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,6 +25,7 @@ fn names(effects: &[Effect]) -> Vec<&'static str> {
             Read::Queues => "queues",
             Read::Health => "health",
             Read::Figures => "figures",
+            Read::Matching { .. } => "matching",
         })
         .collect()
 }

@@ -8,7 +8,6 @@ use super::question::Room;
 use crate::app::keys::Action;
 use crate::app::state::State;
 use crate::app::stop::{StopConflict, StopQuestion, StopStanding};
-use crate::domain::StopMode;
 use crate::domain::text::{cut, width as columns_of};
 use crate::ui::paint::{Paint, plain, span};
 use crate::ui::theme::Role;
