@@ -170,9 +170,7 @@ impl State {
             self.local.iter().flat_map(|read| read.value.running.iter().map(|run| run.id)).collect();
         tasks.sort_unstable();
         self.ended = true;
-        if let Some(run) = self.bulk.run.as_ref().filter(|run| !run.has_ended()) {
-            effects.push(Effect::Farewell { text: run.told(self.now) });
-        }
+        self.tell_bulk(effects);
         effects.push(Effect::Leave { tasks, unanswered: self.unanswered() + self.unresolved() });
     }
 
@@ -199,6 +197,7 @@ impl State {
         }
         if self.in_flight() == 0 && self.unresolved() == 0 {
             self.ended = true;
+            self.tell_bulk(effects);
             effects.push(Effect::Quit);
         } else {
             self.leave(effects);

@@ -83,7 +83,7 @@ impl BulkQuestion {
             status: *status,
             says: match (kind, status) {
                 (DecisionKind::Cancel, Status::Running) => "left: asked to stop already".to_owned(),
-                _ => format!("left as they are: {kind} is not for {status}"),
+                _ => format!("left: {kind} is not for {status}"),
             },
             left_out: true,
         });
@@ -116,6 +116,11 @@ impl BulkQuestion {
                 Approval::Anybody => "What another than you must approve (four eyes) is left and counted.",
             };
             says.push(own.to_owned());
+        }
+        if self.preview().is_some() {
+            says.push(format!(
+                "In chunks of at most {CHUNK}, each all or none; what moves on meanwhile is left as it is and counted."
+            ));
         }
         says
     }
@@ -156,12 +161,6 @@ impl Ask for BulkQuestion {
         } else {
             Gravity::Changes
         }
-    }
-
-    fn rule(&self) -> Option<String> {
-        Some(format!(
-            "In chunks of at most {CHUNK}, each all or none; what moves on meanwhile is left as it is and counted."
-        ))
     }
 
     fn blocked(&self) -> Option<String> {

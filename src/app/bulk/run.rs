@@ -199,7 +199,10 @@ impl BulkRun {
             Phase::Ended { end: BulkEnd::Failed { .. }, .. } => {
                 format!("Broken off: {done} {past}, the rest as it was")
             }
-            Phase::Ended { end: BulkEnd::Unknown { .. }, .. } => "Outcome unknown".to_owned(),
+            Phase::Ended { end: BulkEnd::Unknown { rows, .. }, .. } => match rows {
+                Some(Uncertain { rows, .. }) => format!("Outcome unknown for {} tasks", thousands(*rows)),
+                None => "Outcome unknown".to_owned(),
+            },
             Phase::Asking | Phase::Unknown => format!("{} all that match", doing(kind)),
         }
     }
@@ -225,7 +228,13 @@ impl BulkRun {
     /// The whole of it in one sentence, for the log and for standard error.
     pub fn told(&self, now: Duration) -> String {
         let (kind, past) = (self.kind(), self.kind().past());
-        let mut told = format!("{kind} all that match: {} {past}", thousands(self.sum.committed));
+        let mut told = format!("{kind} all that match: ");
+        let broken =
+            matches!(&self.phase, Phase::Ended { end: BulkEnd::Failed { .. } | BulkEnd::Unknown { .. }, .. });
+        let why = self.why_ended();
+        // What went wrong comes first: the rest may not have room.
+        told.extend(why.iter().filter(|_| broken).map(|why| format!("{why} ")));
+        told += &format!("{} {past}", thousands(self.sum.committed));
         told.extend(self.left().into_iter().map(|left| format!("; {left}")));
         told.extend(self.trouble().into_iter().map(|trouble| format!("; {trouble}")));
         match &self.phase {
@@ -236,7 +245,7 @@ impl BulkRun {
                 told += &format!("; the chunk under way{after} has no answer yet, nothing after it was sent");
             }
         }
-        told.extend(self.why_ended().into_iter().map(|why| format!(". {why}")));
+        told.extend(why.iter().filter(|_| !broken).map(|why| format!(". {why}")));
         told
     }
 
@@ -336,10 +345,10 @@ impl State {
                 }
             }
         };
-        self.bulk_ended(end, effects);
+        self.bulk_ended(end);
     }
 
-    fn bulk_ended(&mut self, end: BulkEnd, effects: &mut Vec<Effect>) {
+    fn bulk_ended(&mut self, end: BulkEnd) {
         let now = self.now;
         self.bulk.unresolved += usize::from(matches!(end, BulkEnd::Unknown { .. }));
         let level = match &end {
@@ -353,11 +362,15 @@ impl State {
         for example in examples {
             self.log.push(now, Level::Warn, Source::Operator, format!("left as it is: {example}"));
         }
-        self.say(level, told.clone());
-        if self.shutdown.is_some() {
-            effects.push(Effect::Farewell { text: told });
-        }
+        self.say(level, told);
         self.refresh_now();
+    }
+
+    /// Tells on the way out what nobody has read: the sum that is still shown, or how far it came.
+    pub(in crate::app) fn tell_bulk(&self, effects: &mut Vec<Effect>) {
+        if let Some(run) = &self.bulk.run {
+            effects.push(Effect::Farewell { text: run.told(self.now) });
+        }
     }
 
     /// Asks that the chunk under way be the last.

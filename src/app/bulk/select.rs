@@ -38,7 +38,9 @@ impl State {
             Found::Looking => "all that match".to_owned(),
             Found::Failed(_) => "all that match (not counted)".to_owned(),
             Found::Preview { preview, arrived } => {
-                format!("all {} that match ({} ago)", all(preview), age(self.since(*arrived)))
+                let found = all(preview);
+                let word = if found.complete { "all " } else { "" };
+                format!("{word}{found} that match ({} ago)", age(self.since(*arrived)))
             }
         })
     }
@@ -80,9 +82,7 @@ impl State {
             Found::Looking => return,
         };
         marked.found = found;
-        if self.overlays.is_empty() {
-            self.hint(told);
-        }
+        self.hint(told);
     }
 
     /// Whether an act is about all that match, and not about rows: they are marked and the keys go to the list.

@@ -203,15 +203,13 @@ fn the_question_says_how_many_what_becomes_of_them_and_what_is_left_and_y_sends_
         [
             "12,000 FAILED will be QUEUED, no attempt spent",
             "345 CANCELED will be QUEUED, no attempt spent",
-            "9,000 SUCCEEDED left as they are: requeue is not for SUCCEEDED",
+            "9,000 SUCCEEDED left: requeue is not for SUCCEEDED",
         ]
     );
-    assert_eq!(
-        asked.rule().as_deref(),
-        Some(
-            "In chunks of at most 500, each all or none; what moves on meanwhile is left as it is and counted."
-        )
-    );
+    let says = asked.says(&console.state);
+    let chunks =
+        "In chunks of at most 500, each all or none; what moves on meanwhile is left as it is and counted.";
+    assert_eq!(says, ["Counted 0 s ago; what was submitted since is not touched.", chunks]);
     assert_eq!(console.press("i h i enter"), []);
     assert_eq!(console.press("y"), [sent(1, &found, Some("hi"), None)]);
     assert_eq!(console.state.overlay(), Some(&Overlay::BulkRun));
@@ -370,7 +368,7 @@ fn a_chunk_whose_outcome_is_unknown_names_its_rows_and_nothing_after_it_is_sent(
     let rows = Some(Uncertain { from: TaskId(501), to: TaskId(1_000), rows: 480 });
     let gone = WriteFailure::Unresolved { message: "no answer in 30 s".into(), hint: None };
     assert_eq!(fail(&mut console, gone, Chunk::default(), rows), []);
-    assert_eq!(run(&console).title(), "Outcome unknown");
+    assert_eq!(run(&console).title(), "Outcome unknown for 480 tasks");
     let why = run(&console).why_ended().expect("a reason");
     assert!(why.starts_with("Outcome unknown for ids 501..1000 (480 tasks, all of them or none)"), "{why}");
     assert!(why.contains("nothing after them was sent"), "{why}");
@@ -378,6 +376,10 @@ fn a_chunk_whose_outcome_is_unknown_names_its_rows_and_nothing_after_it_is_sent(
     console.send(Message::Local(local(InstanceState::Stopped, &[])));
     console.press("enter");
     let effects = console.press("q");
+    assert!(
+        !effects.iter().any(|effect| matches!(effect, Effect::Farewell { .. })),
+        "that was read: {effects:?}"
+    );
     assert_eq!(effects.last(), Some(&Effect::Leave { tasks: Vec::new(), unanswered: 1 }), "{effects:?}");
 }
 

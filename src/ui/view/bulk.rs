@@ -25,7 +25,7 @@ pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &BulkQues
         let count = |rows: &str| format!("{rows:>width$}", width = counted(question));
         let mut body: Vec<Line> = Vec::new();
         if question.is_everything() {
-            body.push(vec![span("Nothing narrows this: every task of every tenant.", Role::Bad)]);
+            body.extend(wrapped("Nothing narrows this: every task of every tenant.", width, Role::Bad));
         } else {
             body.extend(wrapped(&question.which(), width, Role::Plain));
         }
@@ -109,9 +109,14 @@ fn progress(paint: &Paint<'_>, state: &State, run: &BulkRun, width: usize) -> Ve
         ));
     }
     body.extend(run.left().iter().flat_map(|left| wrapped(&format!("{left}."), width, Role::Bad)));
-    body.extend(run.trouble().iter().flat_map(|trouble| wrapped(&format!("{trouble}."), width, Role::Faint)));
+    body.extend(trouble(run, width));
     body.extend(wrapped(&format!("{} rows looked at", thousands(run.sum.looked_at)), width, Role::Faint));
     body
+}
+
+fn trouble(run: &BulkRun, width: usize) -> Vec<Line> {
+    let told = run.trouble().map(|trouble| format!("On the way: {trouble}."));
+    told.iter().flat_map(|told| wrapped(told, width, Role::Faint)).collect()
 }
 
 fn sum(state: &State, run: &BulkRun, width: usize) -> Vec<Line> {
@@ -123,7 +128,7 @@ fn sum(state: &State, run: &BulkRun, width: usize) -> Vec<Line> {
         Some(left) => body.extend(wrapped(&format!("{left}."), width, Role::Bad)),
         None => body.extend(wrapped("None that was read as matching was left out.", width, Role::Plain)),
     }
-    body.extend(run.trouble().iter().flat_map(|trouble| wrapped(&format!("{trouble}."), width, Role::Faint)));
+    body.extend(trouble(run, width));
     let examples = run.examples(state.now);
     if !examples.is_empty() {
         let more = usize::try_from(run.sum.left()).unwrap_or(0) > examples.len();
