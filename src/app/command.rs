@@ -16,7 +16,7 @@ use crate::domain::text::visible;
 use crate::domain::{DecisionKind, Status};
 
 /// Stands for all that match the filter of the list where numbers of tasks could stand.
-const ALL: &str = "all";
+const ALL: &str = "--all";
 
 /// Commands that were typed, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ pub const VERBS: &[Verb] = &[
     Verb {
         name: "cancel",
         argument: "[ID...]",
-        long: "cancel these tasks, or the one under the cursor; all: all that match the filter",
+        long: "cancel these tasks, or the one under the cursor; --all: all that match the filter",
     },
     Verb { name: "requeue", argument: "[ID...]", long: "requeue them" },
     Verb { name: "approve", argument: "[ID...]", long: "approve them" },

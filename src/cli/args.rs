@@ -1,6 +1,7 @@
 //! What may be said on the command line. Values of settings stay text here: `config` reads them, so that a flag, a
 //! variable and the file are refused with the same words.
 
+mod decide;
 mod oversight;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::config::Key;
 
+pub use decide::{DecideArgs, MatchingArgs};
 pub use oversight::{EventsArgs, QueueArgs, StopArgs};
 
 /// What the whole command line says.
@@ -271,7 +273,7 @@ pub struct ListArgs {
     /// The most rows [default: 50]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
-    /// Only texts that contain this, whatever the letter case
+    /// Only tasks whose text or error contains this, whatever the letter case
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
     /// Only this queue
@@ -285,18 +287,6 @@ pub struct ShowArgs {
     /// The task's number
     #[arg(value_name = "ID", allow_negative_numbers = true)]
     pub id: String,
-}
-
-/// Which tasks to decide about.
-#[derive(Debug, Args)]
-pub struct DecideArgs {
-    /// Tasks, each with the version that you saw: 17@3. Without a version the row is read first. Of several all
-    /// are changed or none
-    #[arg(value_name = "ID[@VERSION]", required = true, allow_negative_numbers = true)]
-    pub tasks: Vec<String>,
-    /// Why; it stands in the task's history
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
 }
 
 impl Cli {

@@ -3,35 +3,28 @@
 //! A row that moved on between being read and being decided about is left as it is and told: it is never decided about
 //! with its new version. The others of its chunk, still as they were read, are decided again without it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+mod look;
 
-use jiff::Timestamp;
+use std::collections::HashMap;
+
 use tokio::time::timeout;
-use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::Db;
 use super::decide::{NAMED_WITHIN, verdict};
 use super::error::DbError;
-use super::pool::Param;
 use super::resolve::{OnUnknown, Resolved, resolve};
-use super::row::{get, status};
-use super::sql::{MATCHES, NEWEST, PREVIEW};
+use super::row::get;
+use super::sql::MATCHES;
 use super::tasks::Preview as Text;
-use crate::domain::bulk::{Bulk, CHUNK, Chunk, Count, Left, Matching, Preview, Uncertain};
+use crate::domain::bulk::{Bulk, CHUNK, Chunk, Left, Matching, Uncertain};
 use crate::domain::observed::Filter;
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, DecisionKind, OperationId, Seen, Status, TaskId};
+use crate::domain::{Decision, DecisionKind, OperationId, Seen, TaskId};
+use look::{Asked, Parameters};
 
 /// How many rows are looked at to find those of one chunk.
 const WINDOW: i64 = 5_000;
-
-/// The most windows that a look beforehand goes through.
-const WINDOWS: u32 = 40;
-
-/// How long a look beforehand goes on from window to window.
-const LOOK_FOR: Duration = Duration::from_secs(2);
 
 /// Why a chunk was not decided to its end.
 #[derive(Debug)]
@@ -42,27 +35,6 @@ pub struct Interrupted {
     pub error: DbError,
     /// Where the error is [`DbError::Unknown`]: what may have been changed or not. Nothing after it was sent.
     pub uncertain: Option<Uncertain>,
-}
-
-/// Which of the tasks that run are meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// Those that were not asked to stop: the others stay as they are.
-    NotYet,
-    /// Those that were.
-    Already,
-    /// All.
-    Either,
-}
-
-impl Asked {
-    fn parameter(self) -> Option<bool> {
-        match self {
-            Self::NotYet => Some(false),
-            Self::Already => Some(true),
-            Self::Either => None,
-        }
-    }
 }
 
 /// Some rows of a chunk that are decided about together.
@@ -83,62 +55,6 @@ enum Came {
 }
 
 impl Db {
-    /// Looks how many tasks a decision about all that match would be about: at most [`WINDOWS`] windows of [`WINDOW`]
-    /// rows, no new one after [`LOOK_FOR`].
-    ///
-    /// # Errors
-    /// `Unavailable` if the database could not be asked.
-    pub async fn preview(
-        &self,
-        kind: DecisionKind,
-        filter: &Filter,
-        created_before: Option<Timestamp>,
-    ) -> Result<Preview, DbError> {
-        let began = Instant::now();
-        let what = "the newest task";
-        let newest = self.inner.operator.query(NEWEST, &[]).await?;
-        let row = newest.first().ok_or_else(|| nothing(what))?;
-        let up_to = TaskId(get::<Option<i64>>(row, "newest", what)?.unwrap_or(0));
-        let read_at = get(row, "read_at", what)?;
-        let matching = Matching { kind, filter: filter.clone(), created_before, up_to };
-        let mut found = Preview {
-            ready: BTreeMap::new(),
-            complete: false,
-            left_out: BTreeMap::new(),
-            looked_at: 0,
-            read_at,
-            matching,
-        };
-        let states = found.matching.states();
-        let mut after = None;
-        for window in 0..WINDOWS {
-            if window > 0 && began.elapsed() > LOOK_FOR {
-                break;
-            }
-            let looked = self.count(&found.matching, &states, after, Asked::NotYet).await?;
-            for (status, rows) in looked.counts {
-                *found.ready.entry(status).or_default() += rows;
-            }
-            found.looked_at += looked.looked_at;
-            after = looked.next_after;
-            if after.is_none() {
-                found.complete = true;
-                break;
-            }
-        }
-        let asked = states.contains(&Status::Running).then_some((Status::Running, Asked::Already));
-        let others = found.matching.states_left_out().into_iter().map(|status| (status, Asked::Either));
-        for (status, asked) in asked.into_iter().chain(others) {
-            let looked = self.count(&found.matching, &[status], None, asked).await?;
-            let rows = looked.counts.iter().map(|(_, rows)| rows).sum();
-            let complete = looked.next_after.is_none();
-            if rows > 0 {
-                found.left_out.insert(status, Count { rows, complete });
-            }
-        }
-        Ok(found)
-    }
-
     /// Reads the next tasks that match, at most [`CHUNK`] of them with an id above `after`, and decides about them as one
     /// decision. Whatever is in the way of it drops out with its reason, and the others are decided without it: together
     /// once more, and where that fails too by halves.
@@ -283,9 +199,11 @@ impl Db {
         for seen in &decision.rows {
             match now.get(&seen.id.0) {
                 None => left.push(Left { seen: *seen, verdict: Verdict::NotFound }),
-                // A row that stands alone has nothing in its way but itself: it is not asked for ever.
-                Some(row) if decision.rows.len() > 1 && get(row, "may", "a decision")? => others.push(*seen),
-                Some(row) => left.push(Left { seen: *seen, verdict: verdict(row, &decision.rows)?.1 }),
+                Some(row) => match verdict(row, &decision.rows)?.1 {
+                    // A row that stands alone has nothing in its way but itself: it is not asked for ever.
+                    Verdict::Held { .. } if decision.rows.len() > 1 => others.push(*seen),
+                    verdict => left.push(Left { seen: *seen, verdict }),
+                },
             }
         }
         Ok(Came::Not { left, others })
@@ -295,81 +213,6 @@ impl Db {
     async fn all_decided(&self, decision: &Decision) -> Result<bool, DbError> {
         let rows = self.decided_rows(decision, &decision.rows, Text::Beginning).await?;
         Ok(rows.len() == decision.rows.len())
-    }
-
-    /// Counts what matches in the next window.
-    async fn count(
-        &self,
-        matching: &Matching,
-        states: &[Status],
-        after: Option<TaskId>,
-        asked: Asked,
-    ) -> Result<Looked, DbError> {
-        let what = "a count";
-        let parameters = Parameters::of(matching, states, after, WINDOW, asked);
-        let rows = self.inner.operator.query(PREVIEW, &parameters.all(None)).await?;
-        let first = rows.first().ok_or_else(|| nothing(what))?;
-        let reaches = TaskId(get(first, "reaches", what)?);
-        let mut counts = Vec::new();
-        for row in &rows {
-            if get::<Option<&str>>(row, "status", what)?.is_some() {
-                counts.push((status(row, "status", what)?, get(row, "rows", what)?));
-            }
-        }
-        let next_after = (reaches < matching.up_to).then_some(reaches);
-        Ok(Looked { counts, looked_at: get(first, "looked", what)?, next_after })
-    }
-}
-
-/// What a window of a look beforehand holds.
-#[derive(Debug)]
-struct Looked {
-    counts: Vec<(Status, i64)>,
-    looked_at: i64,
-    next_after: Option<TaskId>,
-}
-
-/// The parameters that `matches.sql` and `preview.sql` have in common.
-#[derive(Debug)]
-struct Parameters<'a> {
-    matching: &'a Matching,
-    states: Vec<&'static str>,
-    after: i64,
-    window: i64,
-    asked: Option<bool>,
-}
-
-impl<'a> Parameters<'a> {
-    fn of(
-        matching: &'a Matching,
-        states: &[Status],
-        after: Option<TaskId>,
-        window: i64,
-        asked: Asked,
-    ) -> Self {
-        let states = states.iter().copied().map(Status::as_str).collect();
-        // Ids are given out from 1 on, and who chooses their own may choose 0 or less.
-        let after = after.map_or(i64::MIN, |id| id.0);
-        Self { matching, states, after, window, asked: asked.parameter() }
-    }
-
-    fn all<'b>(&'b self, page: Option<&'b i64>) -> Vec<Param<'b>> {
-        let Filter { tenant, queue, search, .. } = &self.matching.filter;
-        let mut all: Vec<Param<'b>> = vec![
-            (&self.states, Type::TEXT_ARRAY),
-            (tenant, Type::TEXT),
-            (queue, Type::TEXT),
-            (search, Type::TEXT),
-            (&self.matching.created_before, Type::TIMESTAMPTZ),
-            (&self.after, Type::INT8),
-            (&self.matching.up_to.0, Type::INT8),
-            (&self.window, Type::INT8),
-            (&self.asked, Type::BOOL),
-        ];
-        if let Some(page) = page {
-            all.push((page, Type::INT8));
-        }
-        all
     }
 }
 

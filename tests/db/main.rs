@@ -8,6 +8,7 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
+mod bulk;
 mod claims;
 mod connections;
 mod decisions;

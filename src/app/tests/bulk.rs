@@ -417,7 +417,7 @@ fn whoever_ends_the_process_meanwhile_is_told_the_sum_on_the_way_out() {
 fn a_verb_with_all_asks_about_all_that_match() {
     let mut console = Console::with(page((1..=5).map(failed)));
     let mut effects = Vec::new();
-    for c in [':', 'r', 'e', 'q', 'u', 'e', 'u', 'e', ' ', 'a', 'l', 'l'] {
+    for c in ":requeue --all".chars() {
         effects.extend(console.send(Message::Key(Key::char(c))));
     }
     effects.extend(console.send(Message::Key("enter".parse().expect("a key"))));
@@ -428,6 +428,6 @@ fn a_verb_with_all_asks_about_all_that_match() {
     assert_eq!(console.press("y"), [sent(1, &failures(), None, None)]);
 
     let mut console = Console::with(page((1..=5).map(failed)));
-    console.press("3 : r e q u e u e space a l l enter");
+    console.press("3 : r e q u e u e space - - a l l enter");
     assert!(console.state.overlays.is_empty() && console.notice().contains("Look, then ask again"));
 }

@@ -8,7 +8,8 @@
 -- Indexes: tasks_held, tasks_oldest_due, tasks_put_off, tasks_running, tasks_ended_otherwise, the primary key; for a
 -- tenant task_inputs_tenant too: its own rows and those of the states are both looked at, as many of each, and whichever
 -- gets further counts. So a small tenant among many failed rows and a few failed rows of a large tenant both take few
--- calls, and no call reads more than $8 rows of each state and $8 of the tenant.
+-- calls, and no call reads more than $8 rows of each state (a few times as many where the planner rather sorts what is
+-- left of it) and $8 of the tenant.
 WITH {matching}, page AS (
     SELECT m.id, m.version FROM matched m ORDER BY m.id LIMIT $10
 )
