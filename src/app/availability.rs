@@ -188,6 +188,12 @@ fn decision_refusal(state: &State, kind: DecisionKind) -> Option<String> {
     if let Some(denied) = state.decide_denied() {
         return Some(denied);
     }
+    if state.acts_on_all() {
+        return state.all_refused(kind);
+    }
+    if state.is_loading_to_mark() {
+        return Some("what matches is still being loaded to be marked: a moment".to_owned());
+    }
     match subjects(state) {
         Err(why) => Some(why),
         Ok((rows, _)) => match rows.as_slice() {

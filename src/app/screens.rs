@@ -19,9 +19,10 @@ impl State {
             self.hint(format!("{}: {why}", entry(action).short));
             return;
         }
-        if let Some(kind) = decision(action) {
-            self.ask(kind);
-            return;
+        match decision(action) {
+            Some(kind) if self.acts_on_all() => return self.ask_all(kind),
+            Some(kind) => return self.ask(kind),
+            None => {}
         }
         let page = match (self.screen, self.pane) {
             (Screen::Tasks, Pane::Detail) => self.viewport.detail_rows,
@@ -195,8 +196,9 @@ impl State {
             self.follow_cursor();
         } else if self.screen == Screen::Tasks && self.list.is_filtered() {
             self.set_filter(self.list.home.clone());
-        } else if self.screen == Screen::Tasks && !self.list.marks.is_empty() {
+        } else if self.screen == Screen::Tasks && (self.list.all.is_some() || !self.list.marks.is_empty()) {
             self.list.marks.clear();
+            self.list.all = None;
             self.list.mark_when_loaded = None;
         } else {
             let quit = self.keymap.label(Action::Quit);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::acts::Acts;
+use super::bulk::Bulks;
 use super::command::CommandHistory;
 use super::conflict::Conflict;
 use super::detail::Detail;
@@ -89,6 +90,8 @@ pub struct State {
     pub wakes: Wakes,
     /// Writes that are not answered yet.
     pub acts: Acts,
+    /// Decisions about all that match.
+    pub bulk: Bulks,
     /// Conflicts to show, the first one first; they wait while something else is open.
     pub conflicts: VecDeque<Conflict>,
     /// Requests to stop that did not reach every instance; shown after the conflicts.
@@ -345,6 +348,7 @@ impl State {
             link: Link::Connecting { attempts: 0 },
             wakes: Wakes::Unknown,
             acts: Acts::default(),
+            bulk: Bulks::default(),
             conflicts: VecDeque::new(),
             stop_conflicts: VecDeque::new(),
             queue_conflicts: VecDeque::new(),

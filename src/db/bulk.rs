@@ -17,14 +17,11 @@ use super::resolve::{OnUnknown, Resolved, resolve};
 use super::row::get;
 use super::sql::MATCHES;
 use super::tasks::Preview as Text;
-use crate::domain::bulk::{Bulk, Chunk, Left, Matching, Uncertain};
+use crate::domain::bulk::{Bulk, CHUNK, Chunk, Left, Matching, Uncertain};
 use crate::domain::observed::Filter;
 use crate::domain::outcome::Verdict;
 use crate::domain::{Decision, DecisionKind, OperationId, Seen, TaskId};
 use look::{Asked, Parameters};
-
-/// The most rows of one decision.
-const CHUNK: i64 = 500;
 
 /// How many rows are looked at to find those of one chunk.
 const WINDOW: i64 = 5_000;

@@ -14,6 +14,9 @@ use super::observed::Filter;
 use super::outcome::{DecisionOutcome, Verdict};
 use super::{Approval, DecisionKind, Seen, Status, TaskId};
 
+/// The most rows of one decision of several.
+pub const CHUNK: i64 = 500;
+
 /// Which tasks are decided about, as a look beforehand found them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matching {
