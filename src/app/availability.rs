@@ -130,7 +130,7 @@ impl State {
     pub fn stop_denied(&self) -> Option<String> {
         match &self.session.access {
             Access::ReadOnly { reason } => Some(format!("read-only: {reason}")),
-            Access::ReadWrite => self.acts.stop_denied.clone(),
+            Access::ReadWrite => self.session.stop_denied.clone(),
         }
     }
 

@@ -75,12 +75,12 @@ impl State {
             Action::CommandLine => self.open_command(),
             Action::Help => self.overlays.push(Overlay::Help { scroll: 0 }),
             Action::Refresh => {
-                // What a role may not do is learned from a refusal; it may be allowed by now.
+                // What a role may not do was asked at the start or learned from a refusal; it may be allowed by now.
                 let denied = [
                     self.session.decide_denied.take(),
                     self.session.submit_denied.take(),
-                    self.acts.stop_denied.take(),
-                    self.acts.queues_denied.take(),
+                    self.session.stop_denied.take(),
+                    self.session.queues_denied.take(),
                 ];
                 if denied.iter().any(Option::is_some) {
                     self.say(Level::Info, "reading again; what was refused before may be asked again");

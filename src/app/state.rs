@@ -161,6 +161,10 @@ pub struct Session {
     pub decide_denied: Option<String>,
     /// Why submitting is not possible for this role, where it is not.
     pub submit_denied: Option<String>,
+    /// Why no instance may be asked to stop by this role, where none may.
+    pub stop_denied: Option<String>,
+    /// Why no queue may be paused or resumed by this role, where none may.
+    pub queues_denied: Option<String>,
     /// This process's workers.
     pub workers: usize,
     /// How long a drain waits before it cancels.

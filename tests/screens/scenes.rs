@@ -283,6 +283,7 @@ fn listed(id: i64) -> Task {
 fn bob(movement: &str, version_after: i64, reason: Option<&str>) -> LastChange {
     LastChange {
         actor: "bob".to_owned(),
+        process: None,
         movement: movement.to_owned(),
         at: ago(2),
         ago_ms: 2_000,
