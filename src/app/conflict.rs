@@ -11,6 +11,7 @@ use super::log::{Level, Source};
 use super::overlay::Overlay;
 use super::state::State;
 use crate::domain::figure::age;
+use crate::domain::limit::OverLimit;
 use crate::domain::outcome::{Decided, Verdict};
 use crate::domain::{DecisionKind, LastChange, Task, TaskId};
 
@@ -57,6 +58,13 @@ pub enum ConflictAnswer {
         /// The row.
         task: Box<Task>,
     },
+    /// Its tenant has no room for it today.
+    OverLimit {
+        /// The row.
+        task: Box<Task>,
+        /// What is left of the day, and what was asked for.
+        over: OverLimit,
+    },
     /// No such row (for this tenant).
     NotFound,
 }
@@ -65,7 +73,7 @@ impl ConflictAnswer {
     /// The row as it is now; none: there is none.
     pub fn task(&self) -> Option<&Task> {
         match self {
-            Self::Now { task, .. } | Self::Refused { task } => Some(task),
+            Self::Now { task, .. } | Self::Refused { task } | Self::OverLimit { task, .. } => Some(task),
             Self::NotFound => None,
         }
     }
@@ -108,6 +116,11 @@ impl ConflictRow {
                 let rule = "You submitted it yourself: another operator must approve it (four eyes).";
                 return vec![asked, rule.to_owned()];
             }
+            ConflictAnswer::OverLimit { task, over } => {
+                let left = format!("Left {}: {}.", task.status, over.words(&task.tenant));
+                let until = "The day ends at midnight UTC; `taskdeck limit` sets another limit.";
+                return vec![asked, left, until.to_owned()];
+            }
             ConflictAnswer::NotFound => {
                 return vec![asked, "There is no such task for this tenant.".to_owned()];
             }
@@ -145,6 +158,7 @@ impl State {
             let answer = match verdict {
                 Verdict::Conflict { task, last } => ConflictAnswer::Now { task: Box::new(task), last },
                 Verdict::Refused { task } => ConflictAnswer::Refused { task: Box::new(task) },
+                Verdict::OverLimit { task, over } => ConflictAnswer::OverLimit { task: Box::new(task), over },
                 Verdict::NotFound => ConflictAnswer::NotFound,
                 Verdict::Held { .. } | Verdict::Committed { .. } => {
                     held += 1;

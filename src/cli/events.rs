@@ -1,4 +1,4 @@
-//! `taskdeck events`: who did what to which task, queue or process; with `--follow` as it happens.
+//! `taskdeck events`: who did what to which task, queue, process or tenant; with `--follow` as it happens.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -269,11 +269,12 @@ fn line(event: &AuditEvent) -> String {
 
 /// What it is about.
 fn subject(event: &AuditEvent) -> String {
-    match (event.task, &event.queue, event.instance) {
+    match (event.task, &event.queue, &event.tenant, event.instance) {
         (Some(task), ..) => format!("task {task}"),
-        (None, Some(queue), _) => format!("queue {queue}"),
-        (None, None, Some(instance)) => format!("instance {instance}"),
-        (None, None, None) => String::new(),
+        (None, Some(queue), ..) => format!("queue {queue}"),
+        (None, None, Some(tenant), _) => format!("tenant {tenant}"),
+        (None, None, None, Some(instance)) => format!("instance {instance}"),
+        (None, None, None, None) => String::new(),
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) async fn with_rights(failure: Failure, db: &Db) -> Failure {
 }
 
 /// The outcome that a failure is, if it is one.
-fn of(failure: &Failure) -> Option<&'static str> {
+pub(super) fn of(failure: &Failure) -> Option<&'static str> {
     match failure.exit {
         Exit::Unavailable => Some("unavailable"),
         Exit::Unknown => Some("unknown"),

@@ -7,6 +7,7 @@
 pub mod conninfo;
 
 mod audit;
+mod bulk;
 mod checkup;
 mod claim;
 mod connect;
@@ -16,6 +17,7 @@ mod finish;
 mod gate;
 mod health;
 mod instances;
+mod limits;
 mod listen;
 mod measure;
 mod migrate;
@@ -25,6 +27,7 @@ pub mod private;
 mod queues;
 mod resolve;
 mod row;
+mod session;
 pub mod sql;
 mod stop;
 mod submit;
@@ -32,17 +35,20 @@ mod tasks;
 mod wakes;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+pub use bulk::Interrupted;
 pub use checkup::{NeededTo, Privilege, ServerFacts};
-pub use claim::{ClaimRequest, Claimed};
+pub use claim::{ClaimRequest, Claimed, Claims, KeptBack};
 pub use connect::Access;
 pub use error::{DbError, Retry, Trouble};
-pub use finish::{Finish, FinishEnd};
+pub use finish::{Finish, FinishEnd, Release};
 pub use instances::{Heartbeat, NewInstance, Recovered, Renewal, SignedOff};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
-pub use pool::{Limits, Param, Pool, Session};
+pub use pool::{Limits, Param, Pool};
 pub use resolve::OnUnknown;
+pub use session::Session;
 pub use sql::Schema;
 pub use tasks::{ListQuery, Preview};
 
@@ -83,6 +89,8 @@ struct Inner {
     statements: Arc<StatementTallies>,
     wakes: wakes::Wakes,
     fleet_wakes: wakes::Wakes,
+    /// Whether tenants had limits of what runs when a claim was answered last.
+    has_limits: AtomicBool,
 }
 
 impl Db {
@@ -115,6 +123,7 @@ impl Db {
                 statements: Arc::clone(&statements),
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
+                has_limits: AtomicBool::new(false),
                 limits: limits.clone(),
             }),
         };

@@ -126,6 +126,7 @@ pub(crate) fn audit_event(row: &Row) -> Result<AuditEvent, DbError> {
         movement,
         task: get::<Option<i64>>(row, "task_id", what)?.map(TaskId),
         queue: get(row, "queue", what)?,
+        tenant: get(row, "tenant", what)?,
         instance: get::<Option<uuid::Uuid>>(row, "instance", what)?.map(InstanceId),
         from: get(row, "status_before", what)?,
         to: get(row, "status_after", what)?,

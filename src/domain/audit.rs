@@ -1,4 +1,4 @@
-//! The audit trail as a whole: who did what to which task, queue or process.
+//! The audit trail as a whole: who did what to which task, queue, process or tenant.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -26,6 +26,8 @@ pub struct AuditEvent {
     pub task: Option<TaskId>,
     /// About which queue.
     pub queue: Option<String>,
+    /// About which tenant's limits.
+    pub tenant: Option<String>,
     /// The process that was asked to stop, or whose claim was ended.
     pub instance: Option<InstanceId>,
     /// The state before.
@@ -62,7 +64,7 @@ pub struct AuditQuery {
     pub since: Option<Timestamp>,
     /// Only with a lower number: the next page.
     pub before: Option<i64>,
-    /// Only about this tenant's tasks.
+    /// Only about this tenant and its tasks.
     pub tenant: Option<String>,
     /// The most events; at least 1.
     pub limit: i64,

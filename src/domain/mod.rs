@@ -5,12 +5,14 @@
 
 pub mod audit;
 pub mod backoff;
+pub mod bulk;
 pub mod counts;
 pub mod decision;
 pub mod event;
 pub mod figure;
 pub mod input;
 pub mod instance;
+pub mod limit;
 pub mod observed;
 pub mod outcome;
 pub mod process;

@@ -11,6 +11,7 @@ mod proxy;
 #[path = "../support/company.rs"]
 mod company;
 
+mod bulk;
 mod claims;
 mod connections;
 mod decisions;
@@ -22,6 +23,9 @@ mod four_eyes;
 mod gate;
 mod hosts;
 mod leases;
+mod limit_approvals;
+mod limit_claims;
+mod limits;
 mod lists;
 mod lost;
 mod overview;

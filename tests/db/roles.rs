@@ -1,19 +1,20 @@
 //! The roles of `assets/sql`: each can do its work and nothing else, and the server is who refuses.
 
-use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview};
+use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview, Release};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::observed::Filter;
-use taskdeck::domain::outcome::{DecisionOutcome, Finished};
+use taskdeck::domain::outcome::{DecisionOutcome, Finished, Verdict};
 use taskdeck::domain::queue::{QueueAct, QueueDecision};
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, StopMode, Task};
 
 use crate::company::Company;
+use crate::limits;
 use crate::scene::{
     LONG, beat, claim, decide, decided, decision, failure, finish, history, name, new_instance, operation,
     quiet, request, row, running, submit, submit_as, submit_held, success, worker,
 };
-use crate::support::{open, psql};
+use crate::support::{database, open, psql};
 
 fn refused<T: std::fmt::Debug>(what: &str, answer: Result<T, DbError>) {
     match answer {
@@ -52,6 +53,7 @@ async fn looks(db: &Db, task: &Task) {
     db.overview(None).await.expect("overview");
     db.instances(None).await.expect("instances");
     db.queues(None).await.expect("queues");
+    db.tenant_limits(None).await.expect("limits");
     db.health().await.expect("health");
     let query = taskdeck::db::ListQuery {
         filter: Filter::default(),
@@ -88,13 +90,14 @@ async fn a_viewer_sees_everything_and_changes_nothing() {
     for (act, version) in [(QueueAct::Pause, 0), (QueueAct::Resume, 0)] {
         refused(act.verb(), viewer.decide_queue(&queue_decision(act, version), &quiet).await);
     }
+    refused("limit", viewer.decide_limit(&limits::decision("default", Some(9), None, 1), &quiet).await);
     refused("register", viewer.register(&new_instance(&["default"], LONG)).await);
     refused("heartbeat", viewer.heartbeat(id, &beat(InstanceState::Working, LONG)).await);
     refused("claim", viewer.claim_next(&request(id, 9)).await);
     refused("claim by id", viewer.claim_by_id(id, waits.id).await);
     refused("success", viewer.finish(id, "v", &[success(&runs)]).await);
     refused("failure", viewer.finish(id, "v", &[failure(&runs, "no")]).await);
-    refused("release", viewer.release(id, "v", "no", &[(runs.id, runs.claim_no)]).await);
+    refused("release", viewer.release(id, "v", "no", &[Release::new(runs.id, runs.claim_no)]).await);
     refused("recover", viewer.recover("v").await);
     refused("end", viewer.end_instance(id, 0, 0).await);
     refused("prune", viewer.prune_instances().await);
@@ -110,6 +113,7 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
     let id = worker(owner).await;
     let held = submit_held(&operator, "held").await;
     looks(&operator, &held).await;
+    limits::set(&operator, &limits::decision("default", Some(9), Some(9), 0)).await;
     let approved = decided(&operator, DecisionKind::Approve, &held).await;
     assert_eq!(approved.status, Status::Queued);
     let runs = claim(owner, id).await;
@@ -151,6 +155,7 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
         "DELETE FROM taskdeck.task_inputs",
         "UPDATE taskdeck.instances SET lease_until = now()",
         "DELETE FROM taskdeck.queues",
+        "DELETE FROM taskdeck.limits",
         "INSERT INTO taskdeck.migrations (version) VALUES (99)",
         "CREATE TABLE taskdeck.mine ()",
     ] {
@@ -170,6 +175,7 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let (owner, works) = (&company.test.db, open(&url, Limits::default()).await);
     let first = submit(owner, "first").await;
     looks(&works, &first).await;
+    limits::set(owner, &limits::decision("default", Some(9), Some(9), 0)).await;
     let id = worker(&works).await;
     works.heartbeat(id, &beat(InstanceState::Working, LONG)).await.expect("beat");
     let claimed = claim(&works, id).await;
@@ -178,7 +184,8 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let failed = finish(&works, id, &failure(&second, "no")).await;
     assert_eq!(failed, Finished::Committed { status: Status::Queued });
     let again = claim(&works, id).await;
-    works.release(id, "w", "shutting down", &[(again.id, again.claim_no)]).await.expect("release");
+    let release = Release::new(again.id, again.claim_no);
+    works.release(id, "w", "shutting down", &[release]).await.expect("release");
     let lost = worker(&works).await;
     let last = claim(&works, lost).await;
     works.heartbeat(lost, &beat(InstanceState::Working, std::time::Duration::ZERO)).await.expect("beat");
@@ -189,7 +196,10 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let key = taskdeck::domain::input::SubmissionKey::fresh();
     refused("submit", works.submit("x", &NewTask::default(), &key, &quiet).await);
     refused("pause", works.decide_queue(&queue_decision(QueueAct::Pause, 0), &quiet).await);
+    refused("limit", works.decide_limit(&limits::decision("default", None, None, 1), &quiet).await);
+    assert_eq!(company.test.psql("SELECT claims > 0 FROM taskdeck.limits"), "t", "its claims counted");
     for sql in [
+        "UPDATE taskdeck.limits SET max_running = 99",
         "UPDATE taskdeck.events SET actor = 'bob'",
         "DELETE FROM taskdeck.events",
         "UPDATE taskdeck.tasks SET tenant = 'mine'",
@@ -207,7 +217,9 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     let ann = open(&url, Limits::default()).await;
     let prefix = &company.prefix;
     company.test.psql(&format!(
-        "INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta')"
+        "CREATE ROLE {prefix}_crew; GRANT {prefix}_crew TO {prefix}_ann; \
+         INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta'), \
+           ('{prefix}_crew', 'beta')"
     ));
     let owner = &company.test.db;
     let of = |tenant: &str| NewTask { tenant: name(tenant), ..NewTask::default() };
@@ -228,10 +240,37 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     refused("submit to another tenant", ann.submit("x", &of("zeta"), &key, &quiet).await);
     let made = submit_as(&ann, "made", &of("acme")).await;
     decided(&ann, DecisionKind::Cancel, &made).await;
+    // They see the limits of their own tenants and heed them, and set none.
+    for tenant in ["acme", "zeta"] {
+        limits::set(owner, &limits::decision(tenant, None, Some(1), 0)).await;
+    }
+    let seen = ann.tenant_limits(None).await.expect("limits");
+    assert_eq!(seen.iter().map(|limits| limits.tenant.as_str()).collect::<Vec<_>>(), ["acme"]);
+    refused("limit", ann.decide_limit(&limits::decision("acme", None, Some(9), 1), &quiet).await);
+    let (one, two) = (limits::held(&ann, "acme").await, limits::held(&ann, "acme").await);
+    decided(&ann, DecisionKind::Approve, &one).await;
+    let over = decide(&ann, &decision(DecisionKind::Approve, &[&two])).await;
+    assert!(matches!(over.rows[0].1, Verdict::OverLimit { .. }), "{over:?}");
+    for table in ["tasks", "task_inputs"] {
+        company.test.psql(&format!("DELETE FROM taskdeck.{table} WHERE id IN ({}, {})", one.id, two.id));
+    }
+    // A submission id that somebody has whom she does not see is taken, not unreadable.
+    owner.submit("theirs too", &of("zeta"), &key, &quiet).await.expect("submit");
+    let answer = ann.submit("x", &of("acme"), &key, &quiet).await;
+    assert!(matches!(&answer, Err(DbError::Taken(_))), "{answer:?}");
     for (sql, seen) in [
+        ("SELECT count(*) FROM taskdeck.limits", "1"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'zeta'", "0"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'acme'", "1"),
+        (
+            "WITH u AS (UPDATE taskdeck.limits SET approved = 0 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
+            "0",
+        ),
         ("SELECT count(*) FROM taskdeck.tasks", "2"),
         ("SELECT count(*) FROM taskdeck.task_inputs", "2"),
-        ("SELECT count(*) FROM taskdeck.events", "1"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant IS NULL", "1"),
+        // Of the list of members only her own lines, under whichever name of hers.
+        ("SELECT string_agg(tenant, ',' ORDER BY tenant) FROM taskdeck.tenant_members", "acme,beta"),
         (
             "WITH u AS (UPDATE taskdeck.tasks SET version = 9 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
             "0",
@@ -264,11 +303,18 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     psql(&url, &event(acme)).expect("of what is hers she may record what she did");
     // Somebody who belongs to nobody sees nothing, and a worker sees all.
     let stranger = company.login("sue", "viewer");
-    assert_eq!(psql(&stranger, "SELECT count(*) FROM taskdeck.tasks").as_deref(), Ok("0"));
+    for table in ["tasks", "tenant_members"] {
+        let count = format!("SELECT count(*) FROM taskdeck.{table}");
+        assert_eq!(psql(&stranger, &count).as_deref(), Ok("0"), "{table}");
+    }
+    // Whom the group lets in sees what is the group's.
+    let shared = submit_as(owner, "the crew's", &of("beta")).await;
+    assert_eq!(row(&ann, shared.id).await, shared);
+    decided(owner, DecisionKind::Cancel, &shared).await;
     let works = company.open("will", "worker").await;
     let id = worker(&works).await;
     let all = ClaimRequest { limit: 9, ..request(id, 9) };
-    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 1, "what is still queued");
+    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 2, "what is still queued");
 }
 
 /// What the console and `doctor` ask, so that they offer what the role may do and say why not.

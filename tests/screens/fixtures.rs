@@ -154,6 +154,7 @@ pub(crate) fn overview(done_per_s: f64) -> Overview {
             takers: 2,
             free_slots: 1,
             paused_by: None,
+            at_limit: None,
         }),
         done_per_s,
         failed_per_min: 0.0,

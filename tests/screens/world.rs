@@ -141,6 +141,13 @@ impl World {
         self.send(Message::ListLoaded { generation, page })
     }
 
+    /// The list arrives as `rows`, which are all that match.
+    pub(crate) fn whole_list(&mut self, rows: Vec<Listed>) -> &mut Self {
+        let generation = self.state.list.generation;
+        let page = Page { rows, next_before: None, read_at: now() + self.since_start() };
+        self.send(Message::ListLoaded { generation, page })
+    }
+
     /// The cursor goes to `id` and its detail arrives.
     pub(crate) fn on(&mut self, id: i64) -> &mut Self {
         self.press("g");

@@ -3,7 +3,7 @@
 use super::super::testing::{Console, Line, change, clock, history, page, seen, task};
 use crate::app::message::{Message, Target};
 use crate::app::overlay::Overlay;
-use crate::app::question::{Question, Standing};
+use crate::app::question::{Ask as _, Question, Standing};
 use crate::app::{Effect, RequestId};
 use crate::domain::outcome::Verdict;
 use crate::domain::{DecisionKind, Status, Task, TaskId};
