@@ -35,7 +35,7 @@ GRANT USAGE ON SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
 
 -- The operator submits and decides. Of a task only what a decision changes may be written: no result, no claim number.
-GRANT INSERT (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at)
+GRANT INSERT (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at, notify)
     ON :"schema".tasks TO :"operator";
 GRANT INSERT (tenant, submission, submission_key, input, submitted_by, four_eyes)
     ON :"schema".task_inputs TO :"operator";
@@ -51,6 +51,11 @@ GRANT UPDATE (status, version, claim_no, attempt, claimed_by, cancel_requested, 
               scheduled_at, started_at, finished_at)
     ON :"schema".tasks TO :"worker";
 GRANT INSERT, UPDATE, DELETE ON :"schema".instances TO :"worker";
+
+-- Decisions and final states leave notifications; the worker delivers them and forgets what was delivered long ago.
+GRANT INSERT (task_id, version, tenant, queue, move, status_before, status_after, actor, reason)
+    ON :"schema".outbox TO :"operator", :"worker";
+GRANT UPDATE (claimed_by, claim_no, due_at, error, delivered_at), DELETE ON :"schema".outbox TO :"worker";
 
 -- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time
 -- and the session's role are the database's to fill in, so that they cannot be made up.

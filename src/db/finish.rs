@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -58,7 +59,7 @@ impl Db {
         actor: &str,
         finishes: &[Finish],
     ) -> Result<Vec<Finished>, DbError> {
-        let committed = self.finish_successes(instance, finishes).await?;
+        let committed = self.finish_successes(instance, actor, finishes).await?;
         let mut answers = Vec::with_capacity(finishes.len());
         for finish in finishes {
             answers.push(if committed.binary_search(&(finish.id, finish.claim_no)).is_ok() {
@@ -75,6 +76,7 @@ impl Db {
     async fn finish_successes(
         &self,
         instance: InstanceId,
+        actor: &str,
         finishes: &[Finish],
     ) -> Result<Vec<(TaskId, i64)>, DbError> {
         let mut successes: Vec<(&Finish, &TextCounts, Option<String>)> = finishes
@@ -110,10 +112,12 @@ impl Db {
                     (&bytes, Type::INT8_ARRAY),
                     (&runes, Type::INT8_ARRAY),
                     (&outputs, Type::TEXT_ARRAY),
+                    (&actor, Type::TEXT),
                 ],
             )
             .await?;
         let what = "a finish";
+        self.tell_of_new(&rows, "notify", what)?;
         let mut committed = rows
             .iter()
             .map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?)))
@@ -160,6 +164,7 @@ impl Db {
             .await?;
         let Some(row) = rows.first() else { return Ok(Finished::NotFound) };
         let what = format!("task {}", finish.id);
+        self.tell_of_new(&rows, "told", &what)?;
         let changed: bool = get(row, "changed", &what)?;
         let own: Option<bool> = get(row, "own", &what)?;
         let status = row::status(row, "status", &what)?;
@@ -212,6 +217,18 @@ impl Db {
                 ],
             )
             .await?;
+        self.tell_of_new(&rows, "told", "a release")?;
         rows.iter().map(|row| get(row, "id", "a release").map(TaskId)).collect()
+    }
+
+    /// Wakes whoever delivers notifications if one of `rows` says in `column` that one was written with it.
+    pub(super) fn tell_of_new(&self, rows: &[Row], column: &str, what: &str) -> Result<(), DbError> {
+        for row in rows {
+            if get(row, column, what)? {
+                self.wake_deliverers();
+                break;
+            }
+        }
+        Ok(())
     }
 }

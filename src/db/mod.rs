@@ -19,6 +19,7 @@ mod instances;
 mod listen;
 mod measure;
 mod migrate;
+mod outbox;
 mod overview;
 mod pool;
 pub mod private;
@@ -41,6 +42,7 @@ pub use finish::{Finish, FinishEnd};
 pub use instances::{Heartbeat, NewInstance, Recovered, Renewal, SignedOff};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
+pub use outbox::{Confirmed, HeldDelivery};
 pub use pool::{Limits, Param, Pool, Session};
 pub use resolve::OnUnknown;
 pub use sql::Schema;
@@ -85,6 +87,8 @@ struct Inner {
     statements: Arc<StatementTallies>,
     wakes: wakes::Wakes,
     fleet_wakes: wakes::Wakes,
+    /// Rung when this process may have written a notification.
+    written: tokio::sync::Notify,
 }
 
 impl Db {
@@ -116,6 +120,7 @@ impl Db {
                 statements: Arc::clone(&statements),
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
+                written: tokio::sync::Notify::new(),
                 limits: limits.clone(),
             }),
         };

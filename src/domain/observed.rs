@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::outbox::OutboxTally;
 use super::{InstanceId, InstanceState, Status, StopRequest, Task, TaskId};
 
 /// Which tasks a list shows.
@@ -129,6 +130,8 @@ pub struct Overview {
     pub tallies: Tallies,
     /// The due task that has waited longest; none if nothing is due.
     pub oldest_due: Option<OldestDue>,
+    /// What waits to be told; none if nothing does.
+    pub outbox: Option<OutboxTally>,
     /// Tasks finished per second: the sum of what live instances measured at their last heartbeat.
     pub done_per_s: f64,
     /// Attempts failed per minute: likewise.

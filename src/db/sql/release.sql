@@ -2,7 +2,7 @@
 -- CANCELED where that was requested.
 -- $1 uuid, in ascending order of id: $2 bigint[] ids, $3 bigint[] claim numbers; $4 text actor, $5 text
 -- reason, $6 uuid operation id.
--- Returns id and state of those that it changed. An id that is missing is no longer under that claim.
+-- Returns id and state of those that it changed, and whether a notification was written with a final one. An id that is missing is no longer under that claim.
 -- As in `finish_success.sql`, `t.status || ''` keeps the planner off tasks_running.
 -- Index: the primary key.
 WITH cur AS MATERIALIZED (
@@ -25,7 +25,7 @@ WITH cur AS MATERIALIZED (
       AND t.status || '' = 'RUNNING'
       AND t.claimed_by = $1
       AND t.claim_no = f.claim_no
-    RETURNING t.id, t.status, t.version
+    RETURNING t.id, t.status, t.version, t.tenant, t.queue, t.notify AND t.status = 'CANCELED' AS told
 ), recorded AS (
     INSERT INTO {schema}.events
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
@@ -33,5 +33,10 @@ WITH cur AS MATERIALIZED (
     SELECT upd.id, $4, CASE upd.status WHEN 'CANCELED' THEN 'stop' ELSE 'release' END,
            'RUNNING', upd.status, upd.version - 1, upd.version, $5, $6, $1
     FROM upd
+), told AS (
+    INSERT INTO {schema}.outbox
+        (task_id, version, tenant, queue, move, status_before, status_after, actor, reason)
+    SELECT upd.id, upd.version, upd.tenant, upd.queue, 'stop', 'RUNNING', upd.status, $4, $5
+    FROM upd WHERE upd.told
 )
-SELECT upd.id, upd.status FROM upd
+SELECT upd.id, upd.status, upd.told FROM upd
