@@ -118,6 +118,10 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
         WorkerEvent::AskedToStop { mode, by, reason } => {
             told(app::WorkerEvent::AskedToStop { mode: *mode, by: by.clone(), reason: reason.clone() })
         }
+        // The console delivers nothing.
+        WorkerEvent::Delivered { .. }
+        | WorkerEvent::NotDelivered { .. }
+        | WorkerEvent::DeliveryDiscarded { .. } => Vec::new(),
         WorkerEvent::LeaseLost { reason, discarded, .. } => trouble(format!(
             "the lease was lost ({reason}); {} results were discarded and a new instance begins",
             discarded.len()
