@@ -14,12 +14,12 @@ mod doctor;
 mod events;
 mod exit;
 mod instances;
-mod json;
 mod launch;
 mod list;
 mod manual;
 mod migrate;
 mod open;
+mod outbox;
 mod outcome;
 mod output;
 mod private;
@@ -34,8 +34,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
-    StopArgs, SubmitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, ListArgs, OutboxArgs, PrivateCommand, QueueArgs, SettingsArgs,
+    ShowArgs, StopArgs, SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -17,6 +17,7 @@ mod help;
 mod hostile;
 mod list_show;
 mod lost_answers;
+mod outbox;
 mod private;
 mod queues;
 mod runner;
