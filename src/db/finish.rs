@@ -8,8 +8,9 @@ use uuid::Uuid;
 
 use super::Db;
 use super::error::DbError;
+use super::pool::Param;
 use super::row::{self, get};
-use super::sql::{FINISH, FINISH_SUCCESS, FINISHED, RELEASE};
+use super::sql::{FINISH, FINISH_SUCCESS, FINISH_TOLD, FINISHED, RELEASE};
 use crate::domain::input::storable;
 use crate::domain::outcome::Finished;
 use crate::domain::{InstanceId, OperationId, TaskId, TextCounts};
@@ -46,6 +47,37 @@ pub enum FinishEnd {
     },
 }
 
+/// Whether the end of a task is to be told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Yes,
+    No,
+}
+
+/// A finish with its result.
+#[derive(Debug, Clone)]
+struct Success<'a> {
+    finish: &'a Finish,
+    counts: &'a TextCounts,
+    output: Option<String>,
+}
+
+/// Those that succeeded, in ascending order, as every statement that takes several rows has them, so that none waits in a
+/// circle.
+fn successes(finishes: &[Finish]) -> Vec<Success<'_>> {
+    let mut successes: Vec<Success<'_>> = finishes
+        .iter()
+        .filter_map(|finish| match &finish.end {
+            FinishEnd::Success { counts, output } => {
+                Some(Success { finish, counts, output: output.as_deref().map(storable) })
+            }
+            FinishEnd::Failure { .. } => None,
+        })
+        .collect();
+    successes.sort_by_key(|success| success.finish.id);
+    successes
+}
+
 impl Db {
     /// Commits the successes among `finishes` in one statement and each of the others in one of its own, which
     /// also tells what became of those that were canceled or lost meanwhile. Answers are in the given order.
@@ -59,7 +91,14 @@ impl Db {
         actor: &str,
         finishes: &[Finish],
     ) -> Result<Vec<Finished>, DbError> {
-        let committed = self.finish_successes(instance, actor, finishes).await?;
+        let successes = successes(finishes);
+        let mut committed = self.finish_successes(Told::No, instance, actor, &successes).await?;
+        let is_missing = |success: &&Success<'_>| {
+            committed.binary_search(&(success.finish.id, success.finish.claim_no)).is_err()
+        };
+        let missing: Vec<Success<'_>> = successes.iter().filter(is_missing).cloned().collect();
+        committed.extend(self.finish_successes(Told::Yes, instance, actor, &missing).await?);
+        committed.sort_unstable();
         let mut answers = Vec::with_capacity(finishes.len());
         for finish in finishes {
             answers.push(if committed.binary_search(&(finish.id, finish.claim_no)).is_ok() {
@@ -75,49 +114,39 @@ impl Db {
     /// an old claim of a task beside its current one.
     async fn finish_successes(
         &self,
+        told: Told,
         instance: InstanceId,
         actor: &str,
-        finishes: &[Finish],
+        successes: &[Success<'_>],
     ) -> Result<Vec<(TaskId, i64)>, DbError> {
-        let mut successes: Vec<(&Finish, &TextCounts, Option<String>)> = finishes
-            .iter()
-            .filter_map(|finish| match &finish.end {
-                FinishEnd::Success { counts, output } => {
-                    Some((finish, counts, output.as_deref().map(storable)))
-                }
-                FinishEnd::Failure { .. } => None,
-            })
-            .collect();
         if successes.is_empty() {
             return Ok(Vec::new());
         }
-        // In ascending order, as every statement that takes several rows does, so that none waits in a circle.
-        successes.sort_by_key(|(finish, ..)| finish.id);
-        let ids: Vec<i64> = successes.iter().map(|(finish, ..)| finish.id.0).collect();
-        let claims: Vec<i64> = successes.iter().map(|(finish, ..)| finish.claim_no).collect();
-        let words: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.words).collect();
-        let bytes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.bytes).collect();
-        let runes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.runes).collect();
-        let outputs: Vec<&Option<String>> = successes.iter().map(|(.., output)| output).collect();
-        let rows = self
-            .inner
-            .workers
-            .query(
-                FINISH_SUCCESS,
-                &[
-                    (&instance.0, Type::UUID),
-                    (&ids, Type::INT8_ARRAY),
-                    (&claims, Type::INT8_ARRAY),
-                    (&words, Type::INT8_ARRAY),
-                    (&bytes, Type::INT8_ARRAY),
-                    (&runes, Type::INT8_ARRAY),
-                    (&outputs, Type::TEXT_ARRAY),
-                    (&actor, Type::TEXT),
-                ],
-            )
-            .await?;
+        let ids: Vec<i64> = successes.iter().map(|success| success.finish.id.0).collect();
+        let claims: Vec<i64> = successes.iter().map(|success| success.finish.claim_no).collect();
+        let words: Vec<i64> = successes.iter().map(|success| success.counts.words).collect();
+        let bytes: Vec<i64> = successes.iter().map(|success| success.counts.bytes).collect();
+        let runes: Vec<i64> = successes.iter().map(|success| success.counts.runes).collect();
+        let outputs: Vec<&Option<String>> = successes.iter().map(|success| &success.output).collect();
+        let params: [Param<'_>; 8] = [
+            (&instance.0, Type::UUID),
+            (&ids, Type::INT8_ARRAY),
+            (&claims, Type::INT8_ARRAY),
+            (&words, Type::INT8_ARRAY),
+            (&bytes, Type::INT8_ARRAY),
+            (&runes, Type::INT8_ARRAY),
+            (&outputs, Type::TEXT_ARRAY),
+            (&actor, Type::TEXT),
+        ];
+        let workers = &self.inner.workers;
+        let rows = match told {
+            Told::No => workers.query(FINISH_SUCCESS, &params[..7]).await?,
+            Told::Yes => workers.query(FINISH_TOLD, &params).await?,
+        };
+        if told == Told::Yes && !rows.is_empty() {
+            self.wake_deliverers();
+        }
         let what = "a finish";
-        self.tell_of_new(&rows, "notify", what)?;
         let mut committed = rows
             .iter()
             .map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?)))

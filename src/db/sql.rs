@@ -54,6 +54,8 @@ statements! {
     CLAIMED = Read "claimed";
     /// See `finish_success.sql`.
     FINISH_SUCCESS = Write "finish_success";
+    /// See `finish_told.sql`.
+    FINISH_TOLD = Write "finish_told";
     /// See `finish.sql`.
     FINISH = Write "finish";
     /// See `finished.sql`.
