@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 use super::Db;
 use super::error::DbError;
 use super::row::{get, task};
-use super::sql::{CLAIM_BY_ID, CLAIM_NEXT, CLAIMED};
+use super::sql::{CLAIM_BY_ID, CLAIM_NEXT, CLAIMED, HELD};
 use super::tasks::Preview;
 use crate::domain::outcome::ClaimById;
 use crate::domain::{InstanceId, Name, TaskId};
@@ -105,6 +105,16 @@ impl Db {
             .query(CLAIMED, &[(&instance.0, Type::UUID), (&known, Type::INT8_ARRAY)])
             .await?;
         rows.iter().map(claimed).collect()
+    }
+
+    /// The tasks and claim numbers that `instance` holds, in ascending order.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database could not be asked.
+    pub async fn held(&self, instance: InstanceId) -> Result<Vec<(TaskId, i64)>, DbError> {
+        let rows = self.inner.workers.query(HELD, &[(&instance.0, Type::UUID)]).await?;
+        let what = "a task that is held";
+        rows.iter().map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?))).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use super::Db;
 use super::error::DbError;
 use super::pool::Param;
 use super::row::{self, get};
-use super::sql::{FINISH, FINISH_SUCCESS, FINISH_TOLD, FINISHED, RELEASE};
+use super::sql::{FINISH, FINISH_SUCCESS, FINISH_TOLD, FINISHED, RELEASE, SUCCEEDED, Statement};
 use crate::domain::input::storable;
 use crate::domain::outcome::Finished;
 use crate::domain::{InstanceId, OperationId, TaskId, TextCounts};
@@ -47,19 +47,18 @@ pub enum FinishEnd {
     },
 }
 
-/// Whether the end of a task is to be told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Yes,
-    No,
-}
-
 /// A finish with its result.
 #[derive(Debug, Clone)]
 struct Success<'a> {
     finish: &'a Finish,
     counts: &'a TextCounts,
     output: Option<String>,
+}
+
+impl Success<'_> {
+    fn claim(&self) -> (TaskId, i64) {
+        (self.finish.id, self.finish.claim_no)
+    }
 }
 
 /// Those that succeeded, in ascending order, as every statement that takes several rows has them, so that none waits in a
@@ -91,14 +90,18 @@ impl Db {
         actor: &str,
         finishes: &[Finish],
     ) -> Result<Vec<Finished>, DbError> {
-        let successes = successes(finishes);
-        let mut committed = self.finish_successes(Told::No, instance, actor, &successes).await?;
-        let is_missing = |success: &&Success<'_>| {
-            committed.binary_search(&(success.finish.id, success.finish.claim_no)).is_err()
-        };
-        let missing: Vec<Success<'_>> = successes.iter().filter(is_missing).cloned().collect();
-        committed.extend(self.finish_successes(Told::Yes, instance, actor, &missing).await?);
-        committed.sort_unstable();
+        let mut missing = successes(finishes);
+        let mut committed = Vec::with_capacity(missing.len());
+        // Those that nobody is to be told of; those that somebody is; and perhaps these very successes, sent before: a
+        // lost answer must not cost a statement a task.
+        for statement in [FINISH_SUCCESS, FINISH_TOLD, SUCCEEDED] {
+            if missing.is_empty() {
+                break;
+            }
+            committed.append(&mut self.successes(statement, instance, actor, &missing).await?);
+            committed.sort_unstable();
+            missing.retain(|success| committed.binary_search(&success.claim()).is_err());
+        }
         let mut answers = Vec::with_capacity(finishes.len());
         for finish in finishes {
             answers.push(if committed.binary_search(&(finish.id, finish.claim_no)).is_ok() {
@@ -110,18 +113,15 @@ impl Db {
         Ok(answers)
     }
 
-    /// Returns the claims that were committed, in ascending order. By claim and not by id alone: a batch may hold
-    /// an old claim of a task beside its current one.
-    async fn finish_successes(
+    /// Returns the claims that `statement` says are committed. By claim and not by id alone: a batch may hold an old
+    /// claim of a task beside its current one.
+    async fn successes(
         &self,
-        told: Told,
+        statement: Statement,
         instance: InstanceId,
         actor: &str,
         successes: &[Success<'_>],
     ) -> Result<Vec<(TaskId, i64)>, DbError> {
-        if successes.is_empty() {
-            return Ok(Vec::new());
-        }
         let ids: Vec<i64> = successes.iter().map(|success| success.finish.id.0).collect();
         let claims: Vec<i64> = successes.iter().map(|success| success.finish.claim_no).collect();
         let words: Vec<i64> = successes.iter().map(|success| success.counts.words).collect();
@@ -138,21 +138,13 @@ impl Db {
             (&outputs, Type::TEXT_ARRAY),
             (&actor, Type::TEXT),
         ];
-        let workers = &self.inner.workers;
-        let rows = match told {
-            Told::No => workers.query(FINISH_SUCCESS, &params[..7]).await?,
-            Told::Yes => workers.query(FINISH_TOLD, &params).await?,
-        };
-        if told == Told::Yes && !rows.is_empty() {
+        let told = statement == FINISH_TOLD;
+        let rows = self.inner.workers.query(statement, &params[..if told { 8 } else { 7 }]).await?;
+        if told && !rows.is_empty() {
             self.wake_deliverers();
         }
         let what = "a finish";
-        let mut committed = rows
-            .iter()
-            .map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?)))
-            .collect::<Result<Vec<_>, DbError>>()?;
-        committed.sort_unstable();
-        Ok(committed)
+        rows.iter().map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?))).collect()
     }
 
     async fn finish_one(

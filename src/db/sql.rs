@@ -52,10 +52,14 @@ statements! {
     CLAIM_BY_ID = Write "claim_by_id";
     /// See `claimed.sql`.
     CLAIMED = Read "claimed";
+    /// See `held.sql`.
+    HELD = Read "held";
     /// See `finish_success.sql`.
     FINISH_SUCCESS = Write "finish_success";
     /// See `finish_told.sql`.
     FINISH_TOLD = Write "finish_told";
+    /// See `succeeded.sql`.
+    SUCCEEDED = Read "succeeded";
     /// See `finish.sql`.
     FINISH = Write "finish";
     /// See `finished.sql`.

@@ -277,25 +277,29 @@ async fn end_instance(core: &Core, instance: InstanceId) -> Result<Ended, DbErro
     if core.db.end_instance(instance, done, failed).await? == SignedOff::Yes {
         return Ok(Ended::default());
     }
-    let unknown = core.db.claimed_besides(instance, &[]).await?;
-    let claims: Vec<Claim> = unknown.iter().map(|task| (task.id, task.claim_no)).collect();
-    core.db.release(instance, &core.actor, "shutting down", &claims).await?;
+    let unknown = core.db.held(instance).await?;
+    core.db.release(instance, &core.actor, "shutting down", &unknown).await?;
     core.db.end_instance(instance, done, failed).await?;
-    let still = core.db.claimed_besides(instance, &[]).await?;
-    Ok(Ended { left: still.iter().map(|task| task.id).collect(), ..Ended::default() })
+    let still = core.db.held(instance).await?;
+    Ok(Ended { left: still.into_iter().map(|(id, _)| id).collect(), ..Ended::default() })
 }
 
-/// Which of `tasks` are still RUNNING under a lease that was lost during the shutdown. If the database cannot be
-/// asked, all of them may be.
-async fn still_held(core: &Core, tasks: Vec<TaskId>, instance: InstanceId) -> Vec<TaskId> {
-    let mut left = Vec::new();
-    for id in tasks {
-        let read = timeout(RECORD_WITHIN, core.db.task(id, None, Preview::Beginning)).await;
-        match read {
-            Ok(Ok(None)) => {}
-            Ok(Ok(Some(task))) if task.status != Status::Running || task.claimed_by != Some(instance) => {}
-            Ok(Ok(Some(_)) | Err(_)) | Err(_) => left.push(id),
+/// What is still RUNNING under a lease that was lost during the shutdown, asked in one statement however much there
+/// was. If the database does not answer in time, everything in `known` may be.
+async fn still_held(core: &Core, known: Vec<TaskId>, instance: InstanceId) -> Vec<TaskId> {
+    let asked = async {
+        for failures in 1.. {
+            match core.db.held(instance).await {
+                Ok(held) => return held.into_iter().map(|(id, _)| id).collect(),
+                Err(error) => core.failed(Part::Closing, &error),
+            }
+            sleep(Backoff::CALLS.after(failures)).await;
         }
+        unreachable!("it is asked until it is told")
+    };
+    tokio::select! {
+        held = asked => held,
+        () = sleep(SIGN_OFF_WITHIN) => known,
+        () = core.reached(Phase::Leaving) => known,
     }
-    left
 }

@@ -31,7 +31,7 @@ const LEFT_BEHIND: Duration = Duration::from_millis(500);
 /// A program to run, and how it is ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
-    program: String,
+    name: String,
     arguments: Vec<String>,
     grace: Duration,
 }
@@ -89,15 +89,15 @@ impl Program {
         let mut words = shell_words::split(line)
             .map_err(|error| Refusal::new(setting, format!("cannot be split into words: {error}")))?
             .into_iter();
-        let program = words
+        let name = words
             .next()
-            .filter(|program| !program.is_empty())
+            .filter(|name| !name.is_empty())
             .ok_or_else(|| Refusal::new(setting, "names no program"))?;
-        Ok(Self { program, arguments: words.collect(), grace })
+        Ok(Self { name, arguments: words.collect(), grace })
     }
 
     fn spawn(&self, given: &Given<'_>) -> std::io::Result<Child> {
-        tokio::process::Command::new(&self.program)
+        tokio::process::Command::new(&self.name)
             .args(&self.arguments)
             .envs(given.variables.iter().map(|(name, value)| (name, value)))
             // The service manager listens to this process, not to what it runs.
@@ -124,11 +124,11 @@ impl Program {
         let mut child = match self.spawn(given) {
             Ok(child) => child,
             Err(error) => {
-                return Ended::Badly { error: format!("cannot start `{}`: {error}", self.program) };
+                return Ended::Badly { error: format!("cannot start `{}`: {error}", self.name) };
             }
         };
         let Some(group) = Group::of(&child) else {
-            return Ended::Badly { error: format!("`{}` has no process id", self.program) };
+            return Ended::Badly { error: format!("`{}` has no process id", self.name) };
         };
         doing.now(format!("command pid {}", group.pid()));
         let (mut output, mut errors) = (Head::new(OUTPUT_BYTES), Tail::new(ERROR_BYTES));
@@ -157,7 +157,7 @@ impl Program {
             Exited::Alone(Ok(status)) if status.success() => Ended::Well { output: output.into_text() },
             Exited::Alone(Ok(status)) => Ended::Badly { error: with(words(status), &errors.into_text()) },
             Exited::Alone(Err(error)) => {
-                Ended::Badly { error: format!("`{}` cannot be waited for: {error}", self.program) }
+                Ended::Badly { error: format!("`{}` cannot be waited for: {error}", self.name) }
             }
             Exited::Stopped => Ended::Stopped { said: errors.into_text() },
         }
