@@ -211,7 +211,7 @@ async fn each_is_delivered_once_and_those_of_a_task_in_order() {
     const VERSIONS: i64 = 8;
     let test = database().await;
     fill(&test, TASKS, VERSIONS);
-    let log: Arc<Mutex<Vec<(&'static str, i64, i64)>>> = Arc::default();
+    let log = Arc::new(Mutex::new(Vec::new()));
     let deliverers: Vec<_> = (0..4)
         .map(|_| {
             let (db, log) = (test.db.clone(), Arc::clone(&log));
