@@ -14,6 +14,7 @@ mod doctor;
 mod events;
 mod exit;
 mod instances;
+mod interrupt;
 mod json;
 mod launch;
 mod limits;
@@ -35,8 +36,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
-    StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, PrivateCommand, QueueArgs, SettingsArgs,
+    ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

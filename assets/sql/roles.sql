@@ -56,8 +56,9 @@ GRANT INSERT, UPDATE, DELETE ON :"schema".instances TO :"worker";
 -- A claim of a limited tenant's task counts; and at a shutdown it cancels what it runs, by the statement that decides.
 GRANT UPDATE (claims, approved_on, approved) ON :"schema".limits TO :"worker";
 
--- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time
--- and the session's role are the database's to fill in, so that they cannot be made up.
+-- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time,
+-- the session's role and what the session called itself (`process`) are the database's to fill in, so that no statement
+-- can make them up.
 GRANT INSERT (task_id, instance, queue, tenant, actor, move, status_before, status_after, version_before, version_after, reason,
               operation_id)
     ON :"schema".events TO :"operator", :"worker";

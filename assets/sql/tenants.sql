@@ -32,7 +32,15 @@ CREATE TABLE IF NOT EXISTS :"schema".tenant_members (
     PRIMARY KEY (role, tenant)
 );
 REVOKE ALL ON :"schema".tenant_members FROM PUBLIC, :"viewer", :"operator", :"worker";
+-- Needed by the policies below, which read it with the rights of whoever asks. So that nobody learns from it who else
+-- there is, a login sees its own lines only: those of its name and of the groups that it is a member of. Only the owner
+-- writes here; whoever else shall, needs a policy besides the right.
 GRANT SELECT ON :"schema".tenant_members TO :"viewer", :"operator";
+ALTER TABLE :"schema".tenant_members ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS own ON :"schema".tenant_members;
+CREATE POLICY own ON :"schema".tenant_members FOR SELECT TO :"viewer", :"operator"
+    USING (EXISTS (SELECT FROM pg_roles r
+                   WHERE r.rolname = role AND pg_has_role(current_user, r.oid, 'MEMBER')));
 
 REVOKE INSERT, UPDATE ON :"schema".queues FROM :"operator";
 REVOKE INSERT, UPDATE ON :"schema".limits FROM :"operator";

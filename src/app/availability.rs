@@ -130,7 +130,7 @@ impl State {
     pub fn stop_denied(&self) -> Option<String> {
         match &self.session.access {
             Access::ReadOnly { reason } => Some(format!("read-only: {reason}")),
-            Access::ReadWrite => self.acts.stop_denied.clone(),
+            Access::ReadWrite => self.session.stop_denied.clone(),
         }
     }
 
@@ -187,6 +187,12 @@ pub(super) fn refusal(state: &State, action: Action) -> Option<String> {
 fn decision_refusal(state: &State, kind: DecisionKind) -> Option<String> {
     if let Some(denied) = state.decide_denied() {
         return Some(denied);
+    }
+    if state.acts_on_all() {
+        return state.all_refused(kind);
+    }
+    if state.is_loading_to_mark() {
+        return Some("what matches is still being loaded to be marked: a moment".to_owned());
     }
     match subjects(state) {
         Err(why) => Some(why),

@@ -8,6 +8,7 @@
 
 pub mod acts;
 pub mod availability;
+pub mod bulk;
 pub mod command;
 pub mod conflict;
 pub mod detail;

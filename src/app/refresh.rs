@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::bulk::Look;
 use super::detail::Follows;
 use super::effect::{Effect, Read};
 use super::link::Link;
@@ -152,6 +153,9 @@ pub(super) fn ask(state: &mut State, effects: &mut Vec<Effect>) {
     let now = state.now;
     let shown = shown(state);
     let mut read = |read| effects.push(Effect::Read(read));
+    if let Some(Look { number: look, kind, filter }) = state.bulk.wanted.take() {
+        read(Read::Matching { look, kind, filter });
+    }
     if state.refresh.overview.take(now) {
         read(Read::Overview);
     }

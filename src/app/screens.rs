@@ -19,9 +19,10 @@ impl State {
             self.hint(format!("{}: {why}", entry(action).short));
             return;
         }
-        if let Some(kind) = decision(action) {
-            self.ask(kind);
-            return;
+        match decision(action) {
+            Some(kind) if self.acts_on_all() => return self.ask_all(kind),
+            Some(kind) => return self.ask(kind),
+            None => {}
         }
         let page = match (self.screen, self.pane) {
             (Screen::Tasks, Pane::Detail) => self.viewport.detail_rows,
@@ -74,12 +75,12 @@ impl State {
             Action::CommandLine => self.open_command(),
             Action::Help => self.overlays.push(Overlay::Help { scroll: 0 }),
             Action::Refresh => {
-                // What a role may not do is learned from a refusal; it may be allowed by now.
+                // What a role may not do was asked at the start or learned from a refusal; it may be allowed by now.
                 let denied = [
                     self.session.decide_denied.take(),
                     self.session.submit_denied.take(),
-                    self.acts.stop_denied.take(),
-                    self.acts.queues_denied.take(),
+                    self.session.stop_denied.take(),
+                    self.session.queues_denied.take(),
                 ];
                 if denied.iter().any(Option::is_some) {
                     self.say(Level::Info, "reading again; what was refused before may be asked again");
@@ -195,8 +196,9 @@ impl State {
             self.follow_cursor();
         } else if self.screen == Screen::Tasks && self.list.is_filtered() {
             self.set_filter(self.list.home.clone());
-        } else if self.screen == Screen::Tasks && !self.list.marks.is_empty() {
+        } else if self.screen == Screen::Tasks && (self.list.all.is_some() || !self.list.marks.is_empty()) {
             self.list.marks.clear();
+            self.list.all = None;
             self.list.mark_when_loaded = None;
         } else {
             let quit = self.keymap.label(Action::Quit);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::acts::Acts;
+use super::bulk::Bulks;
 use super::command::CommandHistory;
 use super::conflict::Conflict;
 use super::detail::Detail;
@@ -89,6 +90,8 @@ pub struct State {
     pub wakes: Wakes,
     /// Writes that are not answered yet.
     pub acts: Acts,
+    /// Decisions about all that match.
+    pub bulk: Bulks,
     /// Conflicts to show, the first one first; they wait while something else is open.
     pub conflicts: VecDeque<Conflict>,
     /// Requests to stop that did not reach every instance; shown after the conflicts.
@@ -158,6 +161,10 @@ pub struct Session {
     pub decide_denied: Option<String>,
     /// Why submitting is not possible for this role, where it is not.
     pub submit_denied: Option<String>,
+    /// Why no instance may be asked to stop by this role, where none may.
+    pub stop_denied: Option<String>,
+    /// Why no queue may be paused or resumed by this role, where none may.
+    pub queues_denied: Option<String>,
     /// This process's workers.
     pub workers: usize,
     /// How long a drain waits before it cancels.
@@ -345,6 +352,7 @@ impl State {
             link: Link::Connecting { attempts: 0 },
             wakes: Wakes::Unknown,
             acts: Acts::default(),
+            bulk: Bulks::default(),
             conflicts: VecDeque::new(),
             stop_conflicts: VecDeque::new(),
             queue_conflicts: VecDeque::new(),

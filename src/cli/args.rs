@@ -1,6 +1,7 @@
 //! What may be said on the command line. Values of settings stay text here: `config` reads them, so that a flag, a
 //! variable and the file are refused with the same words.
 
+mod decide;
 mod oversight;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::config::Key;
 
+pub use decide::{DecideArgs, MatchingArgs};
 pub use oversight::{EventsArgs, QueueArgs, StopArgs, TenantLimitArgs};
 
 /// What the whole command line says.
@@ -235,7 +237,7 @@ pub struct SubmitArgs {
     pub file: Option<PathBuf>,
     /// One task a line of this file; `-` reads standard input. Lines that are refused are reported, the others
     /// submitted, and the exit code is then 2
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "wait"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "wait")]
     pub lines: Option<PathBuf>,
     /// Hold it until an operator approves it
     #[arg(long)]
@@ -246,7 +248,8 @@ pub struct SubmitArgs {
     /// Larger runs first [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub priority: Option<String>,
-    /// Your own name for this submit: sending it again never makes a second task
+    /// Your own name for this submit: sending it again never makes a second task. With --lines, line 7 has the name
+    /// KEY:7, so that the same command can be run again
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
     /// How many attempts may fail before the task is FAILED [default: 3]
@@ -275,7 +278,7 @@ pub struct ListArgs {
     /// The most rows [default: 50]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
-    /// Only texts that contain this, whatever the letter case
+    /// Only tasks whose text or error contains this, whatever the letter case
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
     /// Only this queue
@@ -289,18 +292,6 @@ pub struct ShowArgs {
     /// The task's number
     #[arg(value_name = "ID", allow_negative_numbers = true)]
     pub id: String,
-}
-
-/// Which tasks to decide about.
-#[derive(Debug, Args)]
-pub struct DecideArgs {
-    /// Tasks, each with the version that you saw: 17@3. Without a version the row is read first. Of several all
-    /// are changed or none
-    #[arg(value_name = "ID[@VERSION]", required = true, allow_negative_numbers = true)]
-    pub tasks: Vec<String>,
-    /// Why; it stands in the task's history
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
 }
 
 impl Cli {

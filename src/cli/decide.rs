@@ -1,4 +1,8 @@
-//! `taskdeck cancel|approve|reject|requeue`: a decision about one row or several, all or none.
+//! `taskdeck cancel|approve|reject|requeue`: a decision about one row or several, all or none; or about all that match
+//! ([`all`]).
+
+mod all;
+mod words;
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -49,6 +53,9 @@ struct RowDocument<'a> {
 /// # Errors
 /// A task that is named wrongly. What the database says is printed as the decision's outcome.
 pub(super) async fn run(call: &Call, kind: DecisionKind, args: &DecideArgs) -> Result<Exit, Failure> {
+    if args.matching.all {
+        return all::run(call, kind, args).await;
+    }
     let named = named(&args.tasks)?;
     let failed = |outcome| match named.as_slice() {
         [_] => About::One { task: None },

@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 use super::Db;
 use super::error::{DbError, Trouble};
 use super::row::{get, task};
-use super::sql::{CLAIM_BY_ID, CLAIM_LIMITED, CLAIM_NEXT, CLAIMED, Statement};
+use super::sql::{CLAIM_BY_ID, CLAIM_LIMITED, CLAIM_NEXT, CLAIMED, HELD, Statement};
 use super::tasks::Preview;
 use crate::domain::limit::AtLimit;
 use crate::domain::outcome::ClaimById;
@@ -219,6 +219,16 @@ impl Db {
             .query(CLAIMED, &[(&instance.0, Type::UUID), (&known, Type::INT8_ARRAY)])
             .await?;
         rows.iter().map(claimed_task).collect()
+    }
+
+    /// The tasks and claim numbers that `instance` holds, in ascending order.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database could not be asked.
+    pub async fn held(&self, instance: InstanceId) -> Result<Vec<(TaskId, i64)>, DbError> {
+        let rows = self.inner.workers.query(HELD, &[(&instance.0, Type::UUID)]).await?;
+        let what = "a task that is held";
+        rows.iter().map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?))).collect()
     }
 }
 

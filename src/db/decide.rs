@@ -18,7 +18,7 @@ use crate::domain::outcome::{Decided, Verdict};
 use crate::domain::{Approval, Decision, Seen, Status, TaskId};
 
 /// How long finding out who won a conflict may hold up its answer.
-const NAMED_WITHIN: Duration = Duration::from_secs(1);
+pub(super) const NAMED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Db {
     /// Decides; sending the same decision (the same operation id) again gives the same answer.
@@ -47,17 +47,18 @@ impl Db {
         })
     }
 
-    async fn decide_once(
+    /// Sends a decision once; `asked` are its rows in ascending order of id.
+    pub(super) async fn send_decision(
         &self,
         decision: &Decision,
         asked: &[Seen],
-    ) -> Result<Vec<(TaskId, Verdict)>, DbError> {
+        text: Preview,
+    ) -> Result<Vec<Row>, DbError> {
         let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
         let versions: Vec<i64> = asked.iter().map(|seen| seen.version).collect();
         let reason = decision.reason.as_deref().map(storable);
-        let characters = Preview::Whole.characters();
-        let rows = self
-            .inner
+        let characters = text.characters();
+        self.inner
             .operator
             .query(
                 DECIDE,
@@ -73,7 +74,15 @@ impl Db {
                     (&(decision.approval == Approval::Another), Type::BOOL),
                 ],
             )
-            .await?;
+            .await
+    }
+
+    async fn decide_once(
+        &self,
+        decision: &Decision,
+        asked: &[Seen],
+    ) -> Result<Vec<(TaskId, Verdict)>, DbError> {
+        let rows = self.send_decision(decision, asked, Preview::Whole).await?;
         let mut changed = false;
         for row in &rows {
             changed |= get::<bool>(row, "changed", "a decision")?;
@@ -101,21 +110,7 @@ impl Db {
         decision: &Decision,
         asked: &[Seen],
     ) -> Result<Option<Vec<(TaskId, Verdict)>>, DbError> {
-        let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
-        let rows = self
-            .inner
-            .operator
-            .query(
-                DECIDED,
-                &[
-                    (&decision.operation.0, Type::UUID),
-                    (&Preview::Whole.characters(), Type::INT4),
-                    (&ids, Type::INT8_ARRAY),
-                    (&decision.kind.verb(), Type::TEXT),
-                    (&decision.tenant, Type::TEXT),
-                ],
-            )
-            .await?;
+        let rows = self.decided_rows(decision, asked, Preview::Whole).await?;
         if rows.len() != asked.len() {
             return Ok(None);
         }
@@ -127,8 +122,31 @@ impl Db {
         rows.iter().map(verdict).collect::<Result<_, DbError>>().map(Some)
     }
 
+    /// Those of the rows that this very decision has changed, as they are now.
+    pub(super) async fn decided_rows(
+        &self,
+        decision: &Decision,
+        asked: &[Seen],
+        text: Preview,
+    ) -> Result<Vec<Row>, DbError> {
+        let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
+        self.inner
+            .operator
+            .query(
+                DECIDED,
+                &[
+                    (&decision.operation.0, Type::UUID),
+                    (&text.characters(), Type::INT4),
+                    (&ids, Type::INT8_ARRAY),
+                    (&decision.kind.verb(), Type::TEXT),
+                    (&decision.tenant, Type::TEXT),
+                ],
+            )
+            .await
+    }
+
     /// Adds to each conflict who changed the row and when.
-    async fn name_winners(&self, rows: &mut [(TaskId, Verdict)]) {
+    pub(super) async fn name_winners(&self, rows: &mut [(TaskId, Verdict)]) {
         let ids: Vec<TaskId> = rows
             .iter()
             .filter(|(_, verdict)| matches!(verdict, Verdict::Conflict { .. }))
@@ -149,7 +167,8 @@ impl Db {
     }
 }
 
-fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
+/// What became of one row.
+pub(super) fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
     let changed: bool = get(row, "changed", "a decision")?;
     let task = task(row).map_err(|error| told_whether(error, changed))?;
     let id = task.id;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{InstanceId, OperationId, TaskId};
+use super::{InstanceId, OperationId, Process, TaskId};
 
 /// A row of `events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,6 +16,9 @@ pub struct AuditEvent {
     pub actor: String,
     /// The database role of their session, which the database itself filled in.
     pub role: String,
+    /// Their process, as its session called itself; the database filled it in. None where it had no name, and of what
+    /// was written before events had it.
+    pub process: Option<Process>,
     /// What: see `docs/states.md`.
     #[serde(rename = "move")]
     pub movement: String,

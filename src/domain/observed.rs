@@ -17,7 +17,7 @@ pub struct Filter {
     pub tenant: Option<String>,
     /// Only this queue.
     pub queue: Option<String>,
-    /// Only texts that contain this, whatever the letter case.
+    /// Only tasks whose text or error contains this, whatever the letter case.
     pub search: Option<String>,
 }
 

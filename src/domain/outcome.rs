@@ -181,7 +181,27 @@ pub enum Finished {
     NotFound,
 }
 
-/// The answer to a submit of one text.
+/// What became of one of several texts that were submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every one is the large one")]
+pub enum SubmitVerdict {
+    /// Its task is in the table.
+    Submitted(Submitted),
+    /// Its submission id names a task of another tenant: nothing was submitted, and that task is not shown.
+    Taken,
+}
+
+impl SubmitVerdict {
+    /// The task, where there is one.
+    pub fn submitted(self) -> Option<Submitted> {
+        match self {
+            Self::Submitted(submitted) => Some(submitted),
+            Self::Taken => None,
+        }
+    }
+}
+
+/// A text whose task is in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
     /// The task's row.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use taskdeck::db::sql::{ALL, TASK};
-use taskdeck::db::{Db, Limits, ListQuery, Preview, Wake};
+use taskdeck::db::{Db, Limits, ListQuery, Preview, Release, Wake};
 use taskdeck::domain::audit::AuditQuery;
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::SubmissionKey;
@@ -193,8 +193,21 @@ async fn workers_calls(scene: &Scene) {
     scene.clear().await;
     scene
         .drop_everywhere("release", two, async |db, claims| {
-            let claims: Vec<_> = claims.iter().map(|claimed| (claimed.id, claimed.claim_no)).collect();
-            db.release(instance, "x", "draining", &claims).await
+            let releases: Vec<_> =
+                claims.iter().map(|claimed| Release::new(claimed.id, claimed.claim_no)).collect();
+            db.release(instance, "x", "draining", &releases).await
+        })
+        .await;
+    scene.clear().await;
+    let given_back = async |db: &Db| {
+        let claimed = two(db).await.remove(0);
+        let release = Release::new(claimed.id, claimed.claim_no);
+        db.release(instance, "x", "draining", &[release]).await.expect("release");
+        release
+    };
+    scene
+        .drop_everywhere("a release that was sent before", given_back, async |db, release| {
+            db.release(instance, "x", "draining", &[release]).await
         })
         .await;
     scene.clear().await;

@@ -8,6 +8,10 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
+#[path = "../support/company.rs"]
+mod company;
+
+mod bulk;
 mod claims;
 mod connections;
 mod decisions;

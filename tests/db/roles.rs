@@ -1,8 +1,6 @@
 //! The roles of `assets/sql`: each can do its work and nothing else, and the server is who refuses.
 
-use std::process::Command;
-
-use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview};
+use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview, Release};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::observed::Filter;
@@ -10,72 +8,13 @@ use taskdeck::domain::outcome::{DecisionOutcome, Finished, Verdict};
 use taskdeck::domain::queue::{QueueAct, QueueDecision};
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, StopMode, Task};
 
+use crate::company::Company;
 use crate::limits;
 use crate::scene::{
     LONG, beat, claim, decide, decided, decision, failure, finish, history, name, new_instance, operation,
     quiet, request, row, running, submit, submit_as, submit_held, success, worker,
 };
-use crate::support::{TestDb, database, open, psql, unique};
-
-/// A database with the roles of `assets/sql/roles.sql` under a prefix of its own, since roles are the whole server's.
-struct Company {
-    test: TestDb,
-    prefix: String,
-}
-
-impl Company {
-    async fn new() -> Self {
-        let test = database().await;
-        let prefix = format!("r{}", unique());
-        let company = Self { test, prefix };
-        company.run("roles.sql");
-        company
-    }
-
-    fn run(&self, file: &str) {
-        let path = format!("{}/assets/sql/{file}", env!("CARGO_MANIFEST_DIR"));
-        // Twice, since it is to be run again after an upgrade.
-        for _ in 0..2 {
-            let output = Command::new("psql")
-                .args([
-                    "-X",
-                    "-q",
-                    "-d",
-                    &self.test.url,
-                    "-v",
-                    &format!("prefix={}", self.prefix),
-                    "-f",
-                    &path,
-                ])
-                .output()
-                .expect("psql starts");
-            assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
-        }
-    }
-
-    /// The address for a new login that is a member of `role`.
-    fn login(&self, login: &str, role: &str) -> String {
-        let login = format!("{}_{login}", self.prefix);
-        self.test.psql(&format!("CREATE ROLE {login} LOGIN IN ROLE {}_{role}", self.prefix));
-        self.test.url.replace("tester@", &format!("{login}@"))
-    }
-
-    async fn open(&self, login: &str, role: &str) -> Db {
-        open(&self.login(login, role), Limits::default()).await
-    }
-
-    /// Everything that is in the tables.
-    fn everything(&self) -> String {
-        self.test.psql(
-            "SELECT md5(coalesce(string_agg(t.*::text, ' ' ORDER BY t.id), '')) FROM taskdeck.tasks t UNION ALL \
-             SELECT md5(coalesce(string_agg(x.*::text, ' ' ORDER BY x.id), '')) FROM taskdeck.task_inputs x UNION ALL \
-             SELECT md5(coalesce(string_agg(i.*::text, ' ' ORDER BY i.id), '')) FROM taskdeck.instances i UNION ALL \
-             SELECT md5(coalesce(string_agg(q.*::text, ' ' ORDER BY q.name), '')) FROM taskdeck.queues q UNION ALL \
-             SELECT md5(coalesce(string_agg(l.*::text, ' ' ORDER BY l.tenant), '')) FROM taskdeck.limits l UNION ALL \
-             SELECT md5(coalesce(string_agg(v.*::text, ' ' ORDER BY v.id), '')) FROM taskdeck.events v",
-        )
-    }
-}
+use crate::support::{database, open, psql};
 
 fn refused<T: std::fmt::Debug>(what: &str, answer: Result<T, DbError>) {
     match answer {
@@ -158,7 +97,7 @@ async fn a_viewer_sees_everything_and_changes_nothing() {
     refused("claim by id", viewer.claim_by_id(id, waits.id).await);
     refused("success", viewer.finish(id, "v", &[success(&runs)]).await);
     refused("failure", viewer.finish(id, "v", &[failure(&runs, "no")]).await);
-    refused("release", viewer.release(id, "v", "no", &[(runs.id, runs.claim_no)]).await);
+    refused("release", viewer.release(id, "v", "no", &[Release::new(runs.id, runs.claim_no)]).await);
     refused("recover", viewer.recover("v").await);
     refused("end", viewer.end_instance(id, 0, 0).await);
     refused("prune", viewer.prune_instances().await);
@@ -200,6 +139,12 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
              version_after, operation_id) VALUES (1, 'bob', 'bob', 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())",
         "INSERT INTO taskdeck.events (task_id, actor, at, move, status_before, status_after, version_before, \
              version_after, operation_id) VALUES (1, 'bob', now(), 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())",
+        "INSERT INTO taskdeck.events (task_id, actor, process, move, status_before, status_after, version_before, \
+             version_after, operation_id) VALUES (1, 'bob', 'taskdeck cancel bob@far:1 operator', 'cancel', 'QUEUED', \
+             'CANCELED', 1, 2, gen_random_uuid())",
+        "UPDATE taskdeck.events SET process = NULL",
+        "UPDATE taskdeck.events SET at = now()",
+        "ALTER TABLE taskdeck.events ALTER COLUMN process DROP DEFAULT",
         "UPDATE taskdeck.tasks SET words = 7",
         "UPDATE taskdeck.tasks SET claim_no = 7",
         "UPDATE taskdeck.tasks SET tenant = 'mine'",
@@ -215,7 +160,7 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
         "CREATE TABLE taskdeck.mine ()",
     ] {
         let error = psql(&url, sql).expect_err(sql);
-        assert!(error.contains("permission denied"), "{sql}: {error}");
+        assert!(error.contains("permission denied") || error.contains("must be owner"), "{sql}: {error}");
     }
     refused("claim", operator.claim_next(&request(id, 9)).await);
     refused("recover", operator.recover("o").await);
@@ -239,7 +184,8 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let failed = finish(&works, id, &failure(&second, "no")).await;
     assert_eq!(failed, Finished::Committed { status: Status::Queued });
     let again = claim(&works, id).await;
-    works.release(id, "w", "shutting down", &[(again.id, again.claim_no)]).await.expect("release");
+    let release = Release::new(again.id, again.claim_no);
+    works.release(id, "w", "shutting down", &[release]).await.expect("release");
     let lost = worker(&works).await;
     let last = claim(&works, lost).await;
     works.heartbeat(lost, &beat(InstanceState::Working, std::time::Duration::ZERO)).await.expect("beat");
@@ -271,7 +217,9 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     let ann = open(&url, Limits::default()).await;
     let prefix = &company.prefix;
     company.test.psql(&format!(
-        "INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta')"
+        "CREATE ROLE {prefix}_crew; GRANT {prefix}_crew TO {prefix}_ann; \
+         INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta'), \
+           ('{prefix}_crew', 'beta')"
     ));
     let owner = &company.test.db;
     let of = |tenant: &str| NewTask { tenant: name(tenant), ..NewTask::default() };
@@ -306,6 +254,10 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     for table in ["tasks", "task_inputs"] {
         company.test.psql(&format!("DELETE FROM taskdeck.{table} WHERE id IN ({}, {})", one.id, two.id));
     }
+    // A submission id that somebody has whom she does not see is taken, not unreadable.
+    owner.submit("theirs too", &of("zeta"), &key, &quiet).await.expect("submit");
+    let answer = ann.submit("x", &of("acme"), &key, &quiet).await;
+    assert!(matches!(&answer, Err(DbError::Taken(_))), "{answer:?}");
     for (sql, seen) in [
         ("SELECT count(*) FROM taskdeck.limits", "1"),
         ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'zeta'", "0"),
@@ -317,6 +269,8 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
         ("SELECT count(*) FROM taskdeck.tasks", "2"),
         ("SELECT count(*) FROM taskdeck.task_inputs", "2"),
         ("SELECT count(*) FROM taskdeck.events WHERE tenant IS NULL", "1"),
+        // Of the list of members only her own lines, under whichever name of hers.
+        ("SELECT string_agg(tenant, ',' ORDER BY tenant) FROM taskdeck.tenant_members", "acme,beta"),
         (
             "WITH u AS (UPDATE taskdeck.tasks SET version = 9 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
             "0",
@@ -324,19 +278,43 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     ] {
         assert_eq!(psql(&url, sql).as_deref(), Ok(seen), "{sql}");
     }
-    for sql in [
-        "INSERT INTO taskdeck.tenant_members VALUES (current_user, 'zeta')",
-        "ALTER TABLE taskdeck.tasks DISABLE ROW LEVEL SECURITY",
+    let (zeta, acme) = (theirs.id, made.id);
+    let event = |task| {
+        format!(
+            "INSERT INTO taskdeck.events (task_id, actor, move, status_before, status_after, version_before, version_after, \
+             operation_id) VALUES ({task}, 'ann', 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())"
+        )
+    };
+    for (sql, refusal) in [
+        ("INSERT INTO taskdeck.tenant_members VALUES (current_user, 'zeta')", "permission denied"),
+        ("ALTER TABLE taskdeck.tasks DISABLE ROW LEVEL SECURITY", "must be owner"),
+        ("SET row_security = off; SELECT count(*) FROM taskdeck.tasks", "row-level security policy"),
+        (
+            "INSERT INTO taskdeck.tasks (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at) \
+             VALUES (99, 'zeta', 'default', 'QUEUED', 0, 1, now(), now())",
+            "row-level security policy",
+        ),
+        (&event(zeta), "row-level security policy"),
+        ("DELETE FROM taskdeck.events", "permission denied"),
     ] {
-        psql(&url, sql).expect_err(sql);
+        let error = psql(&url, sql).expect_err(sql);
+        assert!(error.contains(refusal), "{sql}: {error}");
     }
+    psql(&url, &event(acme)).expect("of what is hers she may record what she did");
     // Somebody who belongs to nobody sees nothing, and a worker sees all.
     let stranger = company.login("sue", "viewer");
-    assert_eq!(psql(&stranger, "SELECT count(*) FROM taskdeck.tasks").as_deref(), Ok("0"));
+    for table in ["tasks", "tenant_members"] {
+        let count = format!("SELECT count(*) FROM taskdeck.{table}");
+        assert_eq!(psql(&stranger, &count).as_deref(), Ok("0"), "{table}");
+    }
+    // Whom the group lets in sees what is the group's.
+    let shared = submit_as(owner, "the crew's", &of("beta")).await;
+    assert_eq!(row(&ann, shared.id).await, shared);
+    decided(owner, DecisionKind::Cancel, &shared).await;
     let works = company.open("will", "worker").await;
     let id = worker(&works).await;
     let all = ClaimRequest { limit: 9, ..request(id, 9) };
-    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 1, "what is still queued");
+    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 2, "what is still queued");
 }
 
 /// What the console and `doctor` ask, so that they offer what the role may do and say why not.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use taskdeck::db::sql::{DECLARE_LOST, RECOVER, Statement};
 use taskdeck::db::{
-    ClaimRequest, Db, DbError, Finish, FinishEnd, Heartbeat, NewInstance, Renewal, SignedOff, Trouble,
+    ClaimRequest, Db, DbError, Finish, FinishEnd, Heartbeat, NewInstance, Release, Renewal, SignedOff,
+    Trouble,
 };
 use taskdeck::domain::decision::{Decision, Seen};
 use taskdeck::domain::input::{Admission, SubmissionKey};
@@ -108,9 +109,11 @@ impl<'a> Real<'a> {
                 Answer::Finished(answers?)
             }
             Call::Release { id, claims } => {
-                let claims: Vec<(TaskId, i64)> =
-                    claims.iter().map(|(task, claim_no)| (self.id(*task), i64::from(*claim_no))).collect();
-                let gone = self.db.release(self.instance(*id), "walk", "to and fro", &claims).await;
+                let releases: Vec<Release> = claims
+                    .iter()
+                    .map(|(task, claim_no)| Release::new(self.id(*task), i64::from(*claim_no)))
+                    .collect();
+                let gone = self.db.release(self.instance(*id), "walk", "to and fro", &releases).await;
                 let mut gone: Vec<u8> = gone?.into_iter().map(|id| self.place(id)).collect();
                 gone.sort_unstable();
                 Answer::Released(gone)

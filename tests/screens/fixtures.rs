@@ -120,6 +120,7 @@ pub(crate) fn events(task: &Task) -> Vec<Event> {
     vec![Event {
         at: ago(4),
         actor: "bob".to_owned(),
+        process: None,
         movement: "request-cancel".to_owned(),
         from: Status::Running,
         to: Status::Running,

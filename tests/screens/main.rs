@@ -2,6 +2,7 @@
 //! with any text without a panic.
 
 mod any_size;
+mod bulk;
 mod fixtures;
 mod fleet;
 mod limits;

@@ -8,6 +8,10 @@ use taskdeck::domain::observed::{Listed, OldestDue, Overview};
 use taskdeck::domain::outcome::{Decided, Verdict};
 use taskdeck::domain::{DecisionKind, InstanceState, LastChange, Status, Task, TaskId};
 
+use crate::bulk::{
+    bulk_done, bulk_ending, bulk_marked, bulk_question, bulk_question_counting, bulk_question_everything,
+    bulk_question_failed, bulk_running, bulk_stopped, bulk_stopping, bulk_unknown,
+};
 use crate::fixtures::{health, instances, local, overview, pools, rows, statements};
 use crate::fleet::{
     shutdown_asked, stop_all, stop_conflict, stop_question, stop_question_cancel, stop_question_here,
@@ -23,7 +27,7 @@ use crate::world::{World, ago, session};
 /// A name and how to get there.
 pub(crate) type Scene = (&'static str, fn() -> World);
 
-pub(crate) const SCENES: [Scene; 57] = [
+pub(crate) const SCENES: [Scene; 68] = [
     ("tasks", tasks),
     ("tasks_connecting", World::blank),
     ("tasks_empty", empty),
@@ -69,6 +73,17 @@ pub(crate) const SCENES: [Scene; 57] = [
     ("question_reason", question_reason),
     ("conflict", conflict),
     ("conflict_several", conflict_several),
+    ("bulk_marked", bulk_marked),
+    ("bulk_question", bulk_question),
+    ("bulk_question_counting", bulk_question_counting),
+    ("bulk_question_everything", bulk_question_everything),
+    ("bulk_question_failed", bulk_question_failed),
+    ("bulk_running", bulk_running),
+    ("bulk_stopping", bulk_stopping),
+    ("bulk_stopped", bulk_stopped),
+    ("bulk_done", bulk_done),
+    ("bulk_unknown", bulk_unknown),
+    ("bulk_ending", bulk_ending),
     ("conflict_limit", conflict_limit),
     ("submit", submit),
     ("submit_failed", submit_failed),
@@ -268,6 +283,7 @@ fn listed(id: i64) -> Task {
 fn bob(movement: &str, version_after: i64, reason: Option<&str>) -> LastChange {
     LastChange {
         actor: "bob".to_owned(),
+        process: None,
         movement: movement.to_owned(),
         at: ago(2),
         ago_ms: 2_000,

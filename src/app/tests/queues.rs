@@ -7,6 +7,7 @@ use crate::app::header::{Well, header};
 use crate::app::keys::Action;
 use crate::app::message::{Message, WriteFailure};
 use crate::app::overlay::Overlay;
+use crate::app::question::Ask as _;
 use crate::app::queues::{QueueQuestion, QueueStanding};
 use crate::app::state::{Access, Screen, WorkersPane};
 use crate::app::{Effect, RequestId};

@@ -26,6 +26,7 @@ fn names(effects: &[Effect]) -> Vec<&'static str> {
             Read::Limits => "limits",
             Read::Health => "health",
             Read::Figures => "figures",
+            Read::Matching { .. } => "matching",
         })
         .collect()
 }

@@ -22,8 +22,8 @@ WITH looked AS MATERIALIZED (
     ) w
 )
 SELECT l.scanned_rows, l.scanned_to, (SELECT o.at FROM {schema}.events o WHERE o.id = l.scanned_to) AS scanned_at,
-       e.id, e.at, e.actor, e.session_role, e.move, e.task_id, e.queue, e.tenant, e.instance, e.status_before, e.status_after,
-       e.version_before, e.version_after, e.reason, e.operation_id
+       e.id, e.at, e.actor, e.session_role, e.process, e.move, e.task_id, e.queue, e.tenant, e.instance, e.status_before,
+       e.status_after, e.version_before, e.version_after, e.reason, e.operation_id
 FROM looked l
 LEFT JOIN LATERAL (
     SELECT v.*
