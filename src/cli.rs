@@ -17,6 +17,7 @@ mod instances;
 mod interrupt;
 mod json;
 mod launch;
+mod limits;
 mod list;
 mod manual;
 mod migrate;
@@ -35,8 +36,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
-    StopArgs, SubmitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, PrivateCommand, QueueArgs, SettingsArgs,
+    ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

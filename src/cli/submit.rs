@@ -13,7 +13,7 @@ use super::args::SubmitArgs;
 use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::open::{SchemaCheck, Session, open};
-use super::outcome::may_be_applied;
+use super::outcome::{may_be_applied, with_rights};
 use super::output::{Output, note};
 use super::run::Call;
 use super::wait::{self, Waited};
@@ -64,6 +64,10 @@ pub(super) async fn run(call: &Call, args: &SubmitArgs) -> Result<Exit, Failure>
     check_text(&text, max)?;
     let session = open(&call.settings, "submit", SchemaCheck::First).await?;
     let exit = submit_one(call, args, &session, Wanted { text: &text, new: &new, key: &key, timeout }).await;
+    let exit = match exit {
+        Err(failure) => Err(with_rights(failure, &session.db).await),
+        exit => exit,
+    };
     session.close().await;
     exit
 }

@@ -205,6 +205,12 @@ impl DbError {
         self
     }
 
+    /// Whether somebody else held a row for longer than --lock-timeout.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())
+            == Some(SqlState::LOCK_NOT_AVAILABLE.code())
+    }
+
     /// Whether the server has no connection left to give.
     pub(super) fn is_full(&self) -> bool {
         self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())
@@ -320,7 +326,9 @@ fn hint(code: &SqlState) -> Option<&'static str> {
         SqlState::READ_ONLY_SQL_TRANSACTION => {
             "connect to the primary (target_session_attrs=read-write), or leave out --read-only"
         }
-        SqlState::INSUFFICIENT_PRIVILEGE => "ask the database's owner for the privilege",
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "ask the database's owner for the privilege; after an upgrade assets/sql/roles.sql is run again"
+        }
         SqlState::TOO_MANY_CONNECTIONS => "raise max_connections or lower --pool-size",
         SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::INVALID_SCHEMA_NAME => {
             "run `taskdeck migrate`, or check --schema"

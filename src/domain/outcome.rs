@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::limit::{AtLimit, OverLimit};
 use super::{
     DecisionKind, Event, InstanceId, InstanceState, LastChange, Status, StopMode, StopRequest, Task, TaskId,
 };
@@ -32,6 +33,13 @@ pub enum Verdict {
         /// The row, unchanged.
         task: Task,
     },
+    /// Its tenant has no room for it today, or for as many as this decision asked for.
+    OverLimit {
+        /// The row, unchanged.
+        task: Task,
+        /// What is left of the tenant's day, and what was asked for.
+        over: OverLimit,
+    },
     /// This row would have been changed, but another row of the same decision stood in the way.
     Held {
         /// The row, unchanged.
@@ -49,7 +57,7 @@ pub enum DecisionOutcome {
     Conflict,
     /// Nothing was changed: at least one row does not exist.
     NotFound,
-    /// Nothing was changed: at least one row may not be approved by whoever submitted it.
+    /// Nothing was changed: at least one row may not be approved by whoever submitted it, or not today.
     Refused,
 }
 
@@ -72,7 +80,7 @@ impl Decided {
         let has = |test: fn(&Verdict) -> bool| self.rows.iter().any(|(_, verdict)| test(verdict));
         if has(|verdict| matches!(verdict, Verdict::NotFound)) {
             DecisionOutcome::NotFound
-        } else if has(|verdict| matches!(verdict, Verdict::Refused { .. })) {
+        } else if has(|verdict| matches!(verdict, Verdict::Refused { .. } | Verdict::OverLimit { .. })) {
             DecisionOutcome::Refused
         } else if has(|verdict| !matches!(verdict, Verdict::Committed { .. })) {
             DecisionOutcome::Conflict
@@ -142,6 +150,13 @@ pub enum ClaimById {
     Lost {
         /// The row as it is now.
         task: Task,
+    },
+    /// The row is QUEUED and due, but as many of its tenant's tasks run as may.
+    AtLimit {
+        /// The row as it is now.
+        task: Task,
+        /// How many run, and how many may.
+        at: AtLimit,
     },
     /// No such row.
     NotFound,

@@ -15,6 +15,7 @@ use taskdeck::domain::{InstanceState, NewTask, StopMode, TaskId};
 
 use crate::dropping::{Scene, calls, polled, pools_of_one};
 use crate::fleet::stop;
+use crate::limits;
 use crate::queues;
 use crate::scene::{
     LONG, beat, claim, decided, decision, failure, fill, name, new_instance, number, outside, quiet, request,
@@ -103,6 +104,27 @@ async fn calls_about_processes_and_queues(scene: &Scene) {
             db.decide_queue(&act(QueueAct::Pause, 999), &quiet).await
         })
         .await;
+    let most = |running, version| limits::decision("other", Some(running), None, version);
+    let version = async |db: &Db| db.limit_state(&name("other")).await.expect("read").version;
+    scene
+        .drop_everywhere("limit", version, async |db, version| {
+            db.decide_limit(&most(version, version), &quiet).await
+        })
+        .await;
+    scene
+        .drop_everywhere("limit in vain", nothing, async |db, ()| {
+            db.decide_limit(&most(1, 999), &quiet).await
+        })
+        .await;
+    // With nothing to claim it asks both statements.
+    scene.clear().await;
+    let instance = scene.instance;
+    scene
+        .drop_everywhere("claim beside a limit", nothing, async |db, ()| {
+            db.claim_next(&request(instance, 9)).await
+        })
+        .await;
+    scene.drop_everywhere("limits", nothing, async |db, ()| db.tenant_limits(None).await).await;
     let all = AuditQuery { limit: 9, ..AuditQuery::default() };
     scene.drop_everywhere("audit", nothing, async |db, ()| db.audit(&all).await).await;
     scene.drop_everywhere("queues", nothing, async |db, ()| db.queues(None).await).await;

@@ -97,7 +97,9 @@ impl<'a> Real<'a> {
                 let answer = self.db.claim_by_id(self.instance(*id), self.id(*task)).await?;
                 Answer::ById(match answer {
                     ClaimById::Won { task } => Some((true, task.status, small(task.claim_no))),
-                    ClaimById::Lost { task } => Some((false, task.status, small(task.claim_no))),
+                    ClaimById::Lost { task } | ClaimById::AtLimit { task, .. } => {
+                        Some((false, task.status, small(task.claim_no)))
+                    }
                     ClaimById::NotFound => None,
                 })
             }
@@ -313,7 +315,9 @@ fn did(verdict: &Verdict) -> Did {
     match verdict {
         Verdict::Committed { task, .. } => Did::Committed(task.status, small(task.version)),
         Verdict::Conflict { task, .. } => Did::Conflict(task.status, small(task.version)),
-        Verdict::Refused { .. } => panic!("no walk asks for four eyes"),
+        Verdict::Refused { .. } | Verdict::OverLimit { .. } => {
+            panic!("no walk asks for four eyes or a limit")
+        }
         Verdict::Held { task } => Did::Held(task.status, small(task.version)),
         Verdict::NotFound => Did::NotFound,
     }

@@ -105,6 +105,8 @@ fn no_field_lets_a_terminal_be_told_anything() {
             "5",
             "c",
             "A c",
+            "A",
+            "A c i",
             "?",
             "n",
             "q",

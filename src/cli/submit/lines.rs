@@ -13,7 +13,7 @@ use super::{open_file, tell_unknown, unreadable};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt;
 use crate::cli::open::{SchemaCheck, Session, open};
-use crate::cli::outcome::may_be_applied;
+use crate::cli::outcome::{may_be_applied, with_rights};
 use crate::cli::output::note;
 use crate::cli::run::Call;
 use crate::config::OutputFormat;
@@ -97,11 +97,11 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask, keys: Keys) -> 
     let job = Job { task: new.clone(), max_input_bytes: call.settings.max_input_bytes, keys };
     let result = until_ended(&session, source, &job, &mut report, &bar).await;
     bar.finish_and_clear();
-    session.close().await;
     let exit = match ended(result?, path, &report) {
         Ended::AtTheEnd if report.refused.is_empty() => Exit::Done,
         Ended::AtTheEnd => Exit::Usage,
         Ended::Before { failure, line } => {
+            let failure = with_rights(failure, &session.db).await;
             let exit = failure.exit;
             let hint = go_on(&job.keys, path, line, exit);
             let hint = match &failure.hint {
@@ -115,6 +115,7 @@ pub(super) async fn run(call: &Call, path: &Path, new: &NewTask, keys: Keys) -> 
             exit
         }
     };
+    session.close().await;
     let text = text(&report);
     call.output.print(&report, || text)?;
     if call.output.format == OutputFormat::Text {
