@@ -187,6 +187,19 @@ async fn workers_calls(scene: &Scene) {
         })
         .await;
     scene.clear().await;
+    let succeeded = async |db: &Db| {
+        let done = success(&running(db, instance, "x").await);
+        db.finish(instance, "x", std::slice::from_ref(&done)).await.expect("finish");
+        done
+    };
+    scene
+        .drop_everywhere("a success that was sent before", succeeded, async |db, done| {
+            db.finish(instance, "x", &[done]).await
+        })
+        .await;
+    scene.clear().await;
+    scene.drop_everywhere("held", two, async |db, _| db.held(instance).await).await;
+    scene.clear().await;
     scene
         .drop_everywhere("claimed", two, async |db, claims| {
             let known: Vec<_> = claims.iter().map(|claimed| claimed.id).take(1).collect();
