@@ -14,6 +14,9 @@ use super::observed::Filter;
 use super::outcome::{DecisionOutcome, Verdict};
 use super::{Approval, DecisionKind, Seen, Status, TaskId};
 
+/// The most rows of one decision of several.
+pub const CHUNK: i64 = 500;
+
 /// Which tasks are decided about, as a look beforehand found them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matching {
@@ -189,7 +192,7 @@ impl Sum {
         self.retries += retries;
         for left in left {
             match &left.verdict {
-                Verdict::Refused { .. } => self.refused += 1,
+                Verdict::Refused { .. } | Verdict::OverLimit { .. } => self.refused += 1,
                 Verdict::NotFound => self.not_found += 1,
                 // What another row kept from being decided about stands alone at last, so this is not there.
                 Verdict::Conflict { .. } | Verdict::Held { .. } | Verdict::Committed { .. } => {

@@ -293,7 +293,10 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
         (None, Some(signal)) => {
             (Exit::Unexpected, word, Some(words::stopped(name(signal), ran.sum.next_after)))
         }
-        (None, None) if sum_exit == Exit::Refused => (sum_exit, word, Some(words::four_eyes(kind))),
+        (None, None) if sum_exit == Exit::Refused => {
+            let verdicts = ran.sum.examples.iter().map(|left| &left.verdict);
+            (sum_exit, word, Some(super::over_limit(verdicts).unwrap_or_else(|| words::four_eyes(kind))))
+        }
         (None, None) => (sum_exit, word, None),
     };
     let mut lines = words::sum(preview, &ran.sum);
@@ -325,12 +328,12 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
 fn example(bulk: &Bulk, left: &Left) -> Example {
     let Left { seen, verdict } = left;
     let (outcome, task) = super::row(verdict);
-    let Bulk { matching, .. } = bulk;
+    let Bulk { matching, operator, .. } = bulk;
     let message = match verdict {
         // It stood alone, and its state allows it: something else than its row was in the way.
         Verdict::Held { task } => format!("task {}: left {}", task.id, task.status),
         verdict => {
-            sentence_of(matching.kind, matching.filter.tenant.as_deref(), Some(*seen), seen.id, verdict)
+            sentence_of(matching.kind, operator, matching.filter.tenant.as_deref(), Some(*seen), seen.id, verdict)
         }
     };
     Example {
