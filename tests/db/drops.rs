@@ -14,6 +14,7 @@ use taskdeck::domain::outbox::OutboxQuery;
 use taskdeck::domain::queue::QueueAct;
 use taskdeck::domain::{InstanceState, NewTask, StopMode, TaskId};
 
+use crate::bulk::{agreed, look};
 use crate::deliveries::{fill as fill_outbox, take};
 use crate::dropping::{Scene, calls, polled, pools_of_one};
 use crate::fleet::stop;
@@ -21,7 +22,8 @@ use crate::limits;
 use crate::queues;
 use crate::scene::{
     LONG, beat, claim, decided, decision, failure, fill, name, new_instance, number, outside, quiet, request,
-    row, running, submit, success, until_no_transaction, until_no_waiter, until_waiting, worker, worker_with,
+    row, running, submit, submit_held, success, until_no_transaction, until_no_waiter, until_waiting, worker,
+    worker_with,
 };
 use crate::support::{PATIENCE, database, empty_database, open};
 
@@ -72,6 +74,17 @@ async fn operators_calls(scene: &Scene) {
     scene
         .drop_everywhere("decide in vain", stale, async |db, seen| {
             db.decide(&decision(DecisionKind::Cancel, &[&seen]), &quiet).await
+        })
+        .await;
+    let held = async |db: &Db| {
+        submit_held(db, "a").await;
+        submit_held(db, "b").await;
+        agreed(&look(db, DecisionKind::Reject, &Filter::default()).await)
+    };
+    scene
+        .drop_everywhere("preview and decide_chunk", held, async |db, bulk| {
+            look(db, DecisionKind::Cancel, &bulk.matching.filter).await;
+            db.decide_chunk(&bulk, None, &quiet).await
         })
         .await;
     scene
