@@ -14,8 +14,10 @@ mod doctor;
 mod events;
 mod exit;
 mod instances;
+mod interrupt;
 mod json;
 mod launch;
+mod limits;
 mod list;
 mod manual;
 mod migrate;
@@ -35,7 +37,7 @@ mod wait;
 
 pub use args::{
     Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, PrivateCommand, QueueArgs, SettingsArgs,
-    ShowArgs, StopArgs, SubmitArgs, WorkerArgs,
+    ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -158,6 +158,8 @@ pub enum Read {
     Instances,
     /// Every queue that holds something or was ever paused.
     Queues,
+    /// Every tenant that has a limit.
+    Limits,
     /// The server as a session sees it.
     Health,
     /// This process's own pools and statements; needs no database.

@@ -120,6 +120,7 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
         }
         Some(Overlay::Submit) => said(&[
             (Action::Submit, "submit"),
+            (Action::Hold, state.submit.turns_to()),
             (Action::NextPane, "next field"),
             (Action::Back, "close, keep the text"),
         ]),
@@ -177,6 +178,18 @@ fn screen_acts(state: &State) -> Acts {
             for act in &mut acts {
                 act.1 = match act.0 {
                     Action::CommandLine => Some("pause, resume".to_owned()),
+                    Action::Open => Some("its tasks".to_owned()),
+                    Action::NextPane if state.tells_limits() => Some("limits".to_owned()),
+                    Action::NextPane => Some("instances".to_owned()),
+                    _ => None,
+                };
+            }
+            return acts;
+        }
+        Screen::Workers if state.workers_pane == WorkersPane::Limits => {
+            add(&[Action::Open, Action::NextPane, Action::Refresh, Action::Help, Action::Quit]);
+            for act in &mut acts {
+                act.1 = match act.0 {
                     Action::Open => Some("its tasks".to_owned()),
                     Action::NextPane => Some("instances".to_owned()),
                     _ => None,

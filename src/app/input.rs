@@ -156,6 +156,12 @@ impl State {
                     self.workers_pane = WorkersPane::Queues;
                 }
             }
+            (None, Target::Limit(at)) => {
+                if let Some(limits) = self.limited().get(at) {
+                    self.limit = Some(limits.tenant.clone());
+                    self.workers_pane = WorkersPane::Limits;
+                }
+            }
             (None, Target::Detail) => {
                 if self.screen == Screen::Tasks {
                     self.pane = Pane::Detail;

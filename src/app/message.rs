@@ -6,6 +6,7 @@ use super::effect::RequestId;
 use super::keys::Key;
 use super::log::Level;
 use crate::domain::bulk::{Chunk, Preview, Uncertain};
+use crate::domain::limit::TenantLimits;
 use crate::domain::observed::{Health, LocalWorkers, Overview, Page, PoolFigures, StatementFigures};
 use crate::domain::outcome::{Decided, StopAnswer, Submitted, TaskHistory};
 use crate::domain::queue::{Queue, QueueDecided};
@@ -84,6 +85,10 @@ pub enum Message {
     QueuesLoaded(Vec<Queue>),
     /// They could not be read.
     QueuesFailed(ReadFailure),
+    /// The tenants that have a limit arrived.
+    LimitsLoaded(Vec<TenantLimits>),
+    /// They could not be read.
+    LimitsFailed(ReadFailure),
     /// The server's health arrived.
     HealthLoaded(Box<Health>),
     /// It could not be read.
@@ -230,6 +235,8 @@ pub enum Target {
     Instance(usize),
     /// A queue's row, by its place in the list.
     Queue(usize),
+    /// The row of a tenant that has a limit, by its place in the list.
+    Limit(usize),
     /// The detail pane.
     Detail,
     /// The wheel, in lines; negative is up.

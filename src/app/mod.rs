@@ -24,6 +24,7 @@ pub mod header;
 pub mod help;
 pub mod input;
 pub mod keys;
+mod limits;
 pub mod link;
 pub mod list;
 mod loads;

@@ -34,6 +34,7 @@ pub struct Refresh {
     pub(super) detail: Slot,
     pub(super) instances: Slot,
     pub(super) queues: Slot,
+    pub(super) limits: Slot,
     pub(super) health: Slot,
     pub(super) figures: Slot,
 }
@@ -118,6 +119,7 @@ pub fn next_wake(state: &State) -> Duration {
         (shown.list, &refresh.list),
         (shown.workers, &refresh.instances),
         (shown.workers, &refresh.queues),
+        (shown.workers, &refresh.limits),
         (shown.database, &refresh.health),
         (shown.database, &refresh.figures),
         (shown.list && state.detail.wants_read(state), &refresh.detail),
@@ -179,6 +181,9 @@ pub(super) fn ask(state: &mut State, effects: &mut Vec<Effect>) {
     if shown.workers && state.refresh.queues.take(now) {
         read(Read::Queues);
     }
+    if shown.workers && state.refresh.limits.take(now) {
+        read(Read::Limits);
+    }
     if shown.database && state.refresh.health.take(now) {
         read(Read::Health);
     }
@@ -213,6 +218,7 @@ impl State {
             &mut refresh.detail,
             &mut refresh.instances,
             &mut refresh.queues,
+            &mut refresh.limits,
             &mut refresh.health,
             &mut refresh.figures,
         ] {

@@ -55,6 +55,8 @@ fn dispatch(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
         Message::InstancesFailed(failure) => state.instances_failed(failure),
         Message::QueuesLoaded(queues) => state.queues_loaded(queues),
         Message::QueuesFailed(failure) => state.queues_failed(failure),
+        Message::LimitsLoaded(limits) => state.limits_loaded(limits),
+        Message::LimitsFailed(failure) => state.limits_failed(failure),
         Message::HealthLoaded(health) => state.health_loaded(*health),
         Message::HealthFailed(failure) => state.health_failed(failure),
         Message::FiguresLoaded { pools, statements } => state.figures_loaded(pools, statements),

@@ -13,7 +13,8 @@ use crate::domain::text::visible;
 
 /// Where the private server of these settings is.
 pub(super) fn options(settings: &Settings) -> Options {
-    Options::from_env(settings.data_dir.clone())
+    // A server that gives no answer for so long gives none to a connection of ours either.
+    Options { silence: settings.limits.acquire, ..Options::from_env(settings.data_dir.clone()) }
 }
 
 #[derive(Debug, Serialize)]

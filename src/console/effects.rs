@@ -96,6 +96,10 @@ impl Performer {
                 Ok(queues) => Message::QueuesLoaded(queues),
                 Err(error) => Message::QueuesFailed(read_failure(&error)),
             },
+            Read::Limits => match self.db.tenant_limits(self.tenant.as_deref()).await {
+                Ok(limits) => Message::LimitsLoaded(limits),
+                Err(error) => Message::LimitsFailed(read_failure(&error)),
+            },
             Read::Health => match self.db.health().await {
                 Ok(health) => Message::HealthLoaded(Box::new(health)),
                 Err(error) => Message::HealthFailed(read_failure(&error)),
@@ -248,7 +252,10 @@ impl Performer {
         let lost =
             |trouble: &_| self.tell(Message::LinesSubmitted { request, result: Err(unknown(trouble)) });
         let mut report = LinesReport { submitted: 0, known: 0, refused: 0, named: Vec::new() };
-        let ended = submit_lines(&self.db, BufReader::new(file), &job, &lost, |step| match step {
+        // Nobody asks it to stop: what the console still writes is waited for at its end.
+        let halt = std::future::pending();
+        let ended = submit_lines(&self.db, BufReader::new(file), &job, halt, &lost, |step| match step {
+            Step::Sending { .. } => {}
             Step::Refused { line, message } => {
                 report.refused += 1;
                 if report.named.len() < NAMED {
@@ -263,8 +270,10 @@ impl Performer {
         })
         .await;
         match ended {
-            Ok(()) => Ok(report),
-            Err(Stopped::Reading(error)) => Err(interrupted(bad(&error), report.submitted + report.known)),
+            Ok(()) | Err(Stopped::Asked { .. }) => Ok(report),
+            Err(Stopped::Reading { error, .. }) => {
+                Err(interrupted(bad(&error), report.submitted + report.known))
+            }
             Err(Stopped::Sending { error, .. }) => {
                 Err(interrupted(write_failure(&error), report.submitted + report.known))
             }
@@ -285,6 +294,7 @@ impl Performer {
                 |trouble: &_| this.tell(Message::LinesSubmitted { request, result: Err(unknown(trouble)) });
             let result = this.db.submit_all(&texts, &this.samples, Preview::Beginning, &lost).await;
             let result = result.map_err(|error| write_failure(&error)).map(|made| LinesReport {
+                // Fresh ids are nobody else's.
                 submitted: made.len() as u64,
                 known: 0,
                 refused: 0,

@@ -42,6 +42,7 @@ pub(super) fn write_failure(error: &DbError) -> WriteFailure {
     let hint = error.hint().map(str::to_owned);
     match error {
         DbError::Unavailable(_) | DbError::Schema(_) => WriteFailure::Unavailable { message, hint },
+        DbError::Taken(_) => WriteFailure::BadInput { message },
         DbError::Refused(_) => WriteFailure::Refused { message, hint },
         DbError::Unknown(_) => WriteFailure::Unresolved {
             message,

@@ -13,6 +13,7 @@ use super::row::{get, task};
 use super::sql::{DECIDE, DECIDED};
 use super::tasks::Preview;
 use crate::domain::input::storable;
+use crate::domain::limit::OverLimit;
 use crate::domain::outcome::{Decided, Verdict};
 use crate::domain::{Approval, Decision, Seen, Status, TaskId};
 
@@ -173,14 +174,23 @@ pub(super) fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), Db
     let id = task.id;
     let may: bool = get(row, "may", "a decision")?;
     let refused: bool = get(row, "refused", "a decision")?;
+    let over = over_limit(row)?;
     let version_before = asked.iter().find(|seen| seen.id == id).map_or(0, |seen| seen.version);
-    let verdict = match (changed, may) {
-        (true, _) => Verdict::Committed { task, version_before },
-        (false, true) => Verdict::Held { task },
-        (false, false) if refused => Verdict::Refused { task },
-        (false, false) => Verdict::Conflict { task, last: None },
+    let verdict = match (changed, may, over) {
+        (true, ..) => Verdict::Committed { task, version_before },
+        (false, true, Some(over)) => Verdict::OverLimit { task, over },
+        (false, true, None) => Verdict::Held { task },
+        (false, false, _) if refused => Verdict::Refused { task },
+        (false, false, _) => Verdict::Conflict { task, last: None },
     };
     Ok((id, verdict))
+}
+
+/// That the row's tenant has no room left today, if so.
+fn over_limit(row: &Row) -> Result<Option<OverLimit>, DbError> {
+    let what = "a decision";
+    let Some(most) = get(row, "most_a_day", what)? else { return Ok(None) };
+    Ok(Some(OverLimit { used: get(row, "used_today", what)?, most, asked: get(row, "asked_now", what)? }))
 }
 
 /// A row that cannot be read says at least whether the decision changed it.

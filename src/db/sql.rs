@@ -48,6 +48,8 @@ statements! {
     SUBMITTED = Read "submitted";
     /// See `claim_next.sql`.
     CLAIM_NEXT = Write "claim_next";
+    /// See `claim_limited.sql`.
+    CLAIM_LIMITED = Write "claim_limited";
     /// See `claim_by_id.sql`.
     CLAIM_BY_ID = Write "claim_by_id";
     /// See `claimed.sql`.
@@ -64,6 +66,8 @@ statements! {
     FINISHED = Read "finished";
     /// See `release.sql`.
     RELEASE = Write "release";
+    /// See `released.sql`.
+    RELEASED = Read "released";
     /// See `decide.sql`.
     DECIDE = Write "decide";
     /// See `decided.sql`.
@@ -120,6 +124,12 @@ statements! {
     QUEUE = Read "queue";
     /// See `queues.sql`.
     QUEUES = Read "queues";
+    /// See `decide_limit.sql`.
+    DECIDE_LIMIT = Write "decide_limit";
+    /// See `limit.sql`.
+    LIMIT = Read "limit";
+    /// See `limits.sql`.
+    LIMITS = Read "limits";
     /// See `cancel_requests.sql`.
     CANCEL_REQUESTS = Read "cancel_requests";
     /// See `prune_instances.sql`.

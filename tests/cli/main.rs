@@ -16,6 +16,8 @@ mod errors;
 mod events;
 mod help;
 mod hostile;
+mod interrupted;
+mod limits;
 mod list_show;
 mod lost_answers;
 mod many;

@@ -5,6 +5,7 @@ mod any_size;
 mod bulk;
 mod fixtures;
 mod fleet;
+mod limits;
 mod pictures;
 mod queues;
 mod scenes;

@@ -55,6 +55,8 @@ pub(crate) fn session() -> Session {
         access: Access::ReadWrite,
         decide_denied: None,
         submit_denied: None,
+        stop_denied: None,
+        queues_denied: None,
         workers: 4,
         grace: Duration::from_secs(30),
         max_input_bytes: 1024 * 1024,

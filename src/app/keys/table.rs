@@ -294,6 +294,14 @@ pub const TABLE: &[Entry] = &[
         "submit",
         "Submit the text that was written.",
     ),
+    light(
+        Action::Hold,
+        "hold",
+        &[Key::ctrl('t')],
+        &[Text],
+        "hold",
+        "In a new task: hold it until it is approved, or queue it at once after all.",
+    ),
 ];
 
 /// The line of the table for `action`.

@@ -39,6 +39,22 @@ fn a_row_that_changed_after_the_last_frame_is_not_decided() {
 }
 
 #[test]
+fn a_row_that_came_back_to_the_state_that_was_drawn_is_another() {
+    let (then, now) = (with(7, Status::Queued, 4), with(7, Status::Queued, 6));
+    let moved = Standing::Moved { version: 6, status: Status::Queued };
+    let mut console = stalled([then.clone()]);
+    console.load(page([now.clone()]));
+    assert_eq!(console.press("c y"), []);
+    assert_eq!(question(&console).rows[0].standing, moved);
+    // Also where it left and came back while the question stood.
+    let mut console = Console::with(page([then]));
+    console.press("c");
+    console.load(page([now]));
+    assert_eq!(console.press("y"), []);
+    assert_eq!(question(&console).rows[0].standing, moved);
+}
+
+#[test]
 fn a_row_that_was_never_drawn_is_not_decided() {
     let mut console = stalled([task(7)]);
     console.load(page([task(7), task(8)]));

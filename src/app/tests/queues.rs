@@ -283,6 +283,7 @@ fn a_task_that_waits_in_a_paused_queue_is_said_to_wait_for_a_person() {
         takers: 2,
         free_slots: 2,
         paused_by: Some("bob".into()),
+        at_limit: None,
     };
     console.send(Message::OverviewLoaded(Overview { oldest_due: Some(oldest), ..overview() }));
     let above = header(&console.state);

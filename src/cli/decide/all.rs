@@ -325,12 +325,12 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
 fn example(bulk: &Bulk, left: &Left) -> Example {
     let Left { seen, verdict } = left;
     let (outcome, task) = super::row(verdict);
-    let Bulk { matching, .. } = bulk;
+    let Bulk { matching, operator, .. } = bulk;
     let message = match verdict {
         // It stood alone, and its state allows it: something else than its row was in the way.
         Verdict::Held { task } => format!("task {}: left {}", task.id, task.status),
         verdict => {
-            sentence_of(matching.kind, matching.filter.tenant.as_deref(), Some(*seen), seen.id, verdict)
+            sentence_of(matching.kind, operator, matching.filter.tenant.as_deref(), Some(*seen), seen.id, verdict)
         }
     };
     Example {

@@ -127,7 +127,7 @@ pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict
     let mut body: Vec<Line> = Vec::new();
     let mut focus = 0;
     for (index, row) in conflict.rows.iter().enumerate() {
-        for (place, text) in row.lines(conflict.kind, since).iter().enumerate() {
+        for (place, text) in row.lines(conflict.kind, &conflict.operator, since).iter().enumerate() {
             // What happened to it is what is looked for; what was asked is known.
             let role = if place == 1 { Role::Running } else { Role::Plain };
             if index == conflict.cursor && place == 1 {

@@ -12,6 +12,7 @@ mod figures;
 mod foot;
 mod header;
 mod instance;
+mod limits;
 mod log;
 mod overlays;
 mod pause;

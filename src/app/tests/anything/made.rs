@@ -6,6 +6,7 @@ use crate::app::keys::{Key, KeyCode};
 use crate::app::message::{Broken, FailureCause, Message, ReadFailure, WriteFailure};
 use crate::app::testing::{change, clock, local, process, task};
 use crate::domain::bulk::{Chunk, Count, Left, Matching, Preview, Uncertain};
+use crate::domain::limit::OverLimit;
 use crate::domain::observed::Filter;
 use crate::domain::outcome::{Decided, StopAnswer, StopVerdict, Stopping, Verdict};
 use crate::domain::queue::{Queue, QueueChange, QueueDecided, QueueOutcome, QueueState};
@@ -60,6 +61,8 @@ pub(super) fn any_verdict() -> impl Strategy<Value = Verdict> {
         any_task().prop_map(|task| Verdict::Conflict { task, last: Some(change("bob", "cancel", 1, None)) }),
         Just(Verdict::NotFound),
         any_task().prop_map(|task| Verdict::Held { task }),
+        any_task()
+            .prop_map(|task| Verdict::OverLimit { task, over: OverLimit { used: 5, most: 5, asked: 1 } }),
     ]
 }
 
