@@ -98,8 +98,8 @@ pub(super) fn sum(preview: &Preview, sum: &Sum) -> Vec<String> {
     lines.extend(left(sum.not_found, "is not there any more", "are not there any more"));
     lines.extend(left(
         sum.refused,
-        "was left: whoever submitted it may not let it run (four eyes)",
-        "were left: whoever submitted them may not let them run (four eyes)",
+        "was refused and left as it is",
+        "were refused and left as they are",
     ));
     lines
 }
