@@ -183,7 +183,7 @@ impl State {
         let Some(run) = &mut self.bulk.run else { return };
         run.phase = Phase::Ended { end, at: now };
         let level = if run.sum.left() > 0 { level.max(Level::Warn) } else { level };
-        let (told, examples) = (run.told(now), run.examples(now));
+        let (told, examples) = (run.told(now), run.examples(&self.session.operator, now));
         for example in examples {
             self.log.push(now, Level::Warn, Source::Operator, format!("left as it is: {example}"));
         }

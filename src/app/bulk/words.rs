@@ -55,11 +55,11 @@ impl BulkRun {
         )
     }
 
-    /// What was read as matching and left: `12 were left as they are: 10 moved on, 2 refused (four eyes)`.
+    /// What was read as matching and left: `12 were left as they are: 10 moved on, 2 refused`.
     pub fn left(&self) -> Option<String> {
         let Sum { conflicts, refused, not_found, .. } = &self.sum;
         let parts: Vec<String> =
-            [(*conflicts, "moved on"), (*refused, "refused (four eyes)"), (*not_found, "not there any more")]
+            [(*conflicts, "moved on"), (*refused, "refused"), (*not_found, "not there any more")]
                 .into_iter()
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!("{} {what}", thousands(count)))
@@ -146,12 +146,12 @@ impl BulkRun {
     }
 
     /// The first of those that were left, each with its reason. May hold text from the database.
-    pub fn examples(&self, now: Duration) -> Vec<String> {
+    pub fn examples(&self, operator: &str, now: Duration) -> Vec<String> {
         let at = match &self.phase {
             Phase::Ended { at, .. } => now.saturating_sub(*at),
             Phase::Asking | Phase::Unknown => Duration::ZERO,
         };
-        self.sum.examples.iter().map(|left| example(self.kind(), left, at)).collect()
+        self.sum.examples.iter().map(|left| example(self.kind(), left, operator, at)).collect()
     }
 }
 
@@ -166,12 +166,15 @@ fn doing(kind: DecisionKind) -> &'static str {
 }
 
 /// `48213: bob canceled it 2 s ago (v3 → v4). It is now CANCELED, v4.`
-fn example(kind: DecisionKind, left: &Left, since: Duration) -> String {
+fn example(kind: DecisionKind, left: &Left, operator: &str, since: Duration) -> String {
     let answer = match &left.verdict {
         Verdict::Conflict { task, last } => {
             ConflictAnswer::Now { task: Box::new(task.clone()), last: last.clone() }
         }
         Verdict::Refused { task } => ConflictAnswer::Refused { task: Box::new(task.clone()) },
+        Verdict::OverLimit { task, over } => {
+            ConflictAnswer::OverLimit { task: Box::new(task.clone()), over: over.clone() }
+        }
         Verdict::Held { task } | Verdict::Committed { task, .. } => {
             ConflictAnswer::Now { task: Box::new(task.clone()), last: None }
         }
@@ -180,6 +183,6 @@ fn example(kind: DecisionKind, left: &Left, since: Duration) -> String {
     let Seen { id, version } = left.seen;
     let row = ConflictRow { id, version_seen: version, answer };
     // The first line says what was asked, which is known.
-    let lines = row.lines(kind, since);
+    let lines = row.lines(kind, operator, since);
     format!("{id}: {}", lines.get(1..).unwrap_or_default().join(" "))
 }
