@@ -182,12 +182,13 @@ async fn denied(db: &Db) -> Denied {
         })?;
         Some(format!("the database role lacks {} on {}", missing.privilege, missing.table))
     };
-    // A decision makes no task, a submit changes none and leaves no event, and one may be in charge of processes alone.
+    // A decision makes no task, a submit changes none and leaves no event; and one may be in charge of processes, of queues
+    // or of limits alone.
     Denied {
         decide: lacks(NeededTo::Operate, &[("tasks", "INSERT"), ("task_inputs", "INSERT")]),
-        submit: lacks(NeededTo::Operate, &[("tasks", "UPDATE"), ("events", "INSERT")]),
-        stop: lacks(NeededTo::Direct, &[("queues", "INSERT"), ("queues", "UPDATE")]),
-        queues: lacks(NeededTo::Direct, &[("instances", "UPDATE")]),
+        submit: lacks(NeededTo::Operate, &[("tasks", "UPDATE"), ("events", "INSERT"), ("limits", "UPDATE")]),
+        stop: lacks(NeededTo::Direct, &[("queues", "INSERT"), ("queues", "UPDATE"), ("limits", "INSERT")]),
+        queues: lacks(NeededTo::Direct, &[("instances", "UPDATE"), ("limits", "INSERT")]),
         work: lacks(NeededTo::Work, &[]),
     }
 }
