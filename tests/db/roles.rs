@@ -7,7 +7,7 @@ use taskdeck::domain::observed::Filter;
 use taskdeck::domain::outbox::OutboxQuery;
 use taskdeck::domain::outcome::{DecisionOutcome, Finished, Verdict};
 use taskdeck::domain::queue::{QueueAct, QueueDecision};
-use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, StopMode, Task};
+use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, StopMode, Task, TaskId};
 
 use crate::company::Company;
 use crate::limits;
@@ -251,6 +251,32 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     }
 }
 
+/// What statements of her own come to: about a task of `zeta`, and about one that is hers.
+fn rows_of_others_stay_theirs(url: &str, zeta: TaskId, acme: TaskId) {
+    let event = |task| {
+        format!(
+            "INSERT INTO taskdeck.events (task_id, actor, move, status_before, status_after, version_before, version_after, \
+             operation_id) VALUES ({task}, 'ann', 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())"
+        )
+    };
+    for (sql, refusal) in [
+        ("INSERT INTO taskdeck.tenant_members VALUES (current_user, 'zeta')", "permission denied"),
+        ("ALTER TABLE taskdeck.tasks DISABLE ROW LEVEL SECURITY", "must be owner"),
+        ("SET row_security = off; SELECT count(*) FROM taskdeck.tasks", "row-level security policy"),
+        (
+            "INSERT INTO taskdeck.tasks (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at) \
+             VALUES (99, 'zeta', 'default', 'QUEUED', 0, 1, now(), now())",
+            "row-level security policy",
+        ),
+        (&event(zeta), "row-level security policy"),
+        ("DELETE FROM taskdeck.events", "permission denied"),
+    ] {
+        let error = psql(url, sql).expect_err(sql);
+        assert!(error.contains(refusal), "{sql}: {error}");
+    }
+    psql(url, &event(acme)).expect("of what is hers she may record what she did");
+}
+
 #[tokio::test]
 async fn with_row_level_security_another_tenants_rows_are_not_there() {
     let company = Company::new().await;
@@ -320,29 +346,7 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     ] {
         assert_eq!(psql(&url, sql).as_deref(), Ok(seen), "{sql}");
     }
-    let (zeta, acme) = (theirs.id, made.id);
-    let event = |task| {
-        format!(
-            "INSERT INTO taskdeck.events (task_id, actor, move, status_before, status_after, version_before, version_after, \
-             operation_id) VALUES ({task}, 'ann', 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())"
-        )
-    };
-    for (sql, refusal) in [
-        ("INSERT INTO taskdeck.tenant_members VALUES (current_user, 'zeta')", "permission denied"),
-        ("ALTER TABLE taskdeck.tasks DISABLE ROW LEVEL SECURITY", "must be owner"),
-        ("SET row_security = off; SELECT count(*) FROM taskdeck.tasks", "row-level security policy"),
-        (
-            "INSERT INTO taskdeck.tasks (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at) \
-             VALUES (99, 'zeta', 'default', 'QUEUED', 0, 1, now(), now())",
-            "row-level security policy",
-        ),
-        (&event(zeta), "row-level security policy"),
-        ("DELETE FROM taskdeck.events", "permission denied"),
-    ] {
-        let error = psql(&url, sql).expect_err(sql);
-        assert!(error.contains(refusal), "{sql}: {error}");
-    }
-    psql(&url, &event(acme)).expect("of what is hers she may record what she did");
+    rows_of_others_stay_theirs(&url, theirs.id, made.id);
     // The notifications are whose the task is: written by both, seen by each alone.
     for (db, tenant) in [(&ann, "acme"), (owner, "zeta")] {
         let task = submit_as(db, "told", &told(tenant)).await;
