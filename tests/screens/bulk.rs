@@ -105,6 +105,7 @@ fn request(world: &World) -> RequestId {
 fn moved(id: i64, actor: &str, movement: &str, status: Status, reason: Option<&str>) -> Left {
     let last = LastChange {
         actor: actor.to_owned(),
+        process: None,
         movement: movement.to_owned(),
         at: ago(4),
         ago_ms: 4_000,
