@@ -87,7 +87,9 @@ async fn each_decision_and_each_final_state_is_written_with_its_change() {
 
     let released = running(db, by, &told()).await;
     decided(db, DecisionKind::Cancel, &row(db, released.id).await).await;
-    db.release(by, "testhost:4242", "no slot", &[Release::new(released.id, released.claim_no)]).await.expect("release");
+    db.release(by, "testhost:4242", "no slot", &[Release::new(released.id, released.claim_no)])
+        .await
+        .expect("release");
     assert_eq!(newest(&test, released.id), "stop RUNNING>CANCELED v3 by testhost:4242");
 
     let lost = worker(db).await;

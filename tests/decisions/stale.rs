@@ -43,7 +43,9 @@ async fn returned(db: &Db, instance: InstanceId, status: Status) -> Returned {
         Status::Running => {
             let claimed = claim(db, instance).await;
             let seen = row(db, claimed.id).await;
-            db.release(instance, "w", "stops", &[Release::new(claimed.id, claimed.claim_no)]).await.expect("release");
+            db.release(instance, "w", "stops", &[Release::new(claimed.id, claimed.claim_no)])
+                .await
+                .expect("release");
             claim(db, instance).await;
             let now = row(db, claimed.id).await;
             (seen, now)
