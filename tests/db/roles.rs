@@ -14,7 +14,7 @@ use crate::scene::{
     LONG, beat, claim, decide, decided, decision, failure, finish, history, name, new_instance, operation,
     quiet, request, row, running, submit, submit_as, submit_held, success, worker,
 };
-use crate::support::{database, open, psql};
+use crate::support::{open, psql};
 
 fn refused<T: std::fmt::Debug>(what: &str, answer: Result<T, DbError>) {
     match answer {
