@@ -15,13 +15,13 @@ mod events;
 mod exit;
 mod instances;
 mod interrupt;
-mod json;
 mod launch;
 mod limits;
 mod list;
 mod manual;
 mod migrate;
 mod open;
+mod outbox;
 mod outcome;
 mod output;
 mod private;
@@ -36,8 +36,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, PrivateCommand, QueueArgs, SettingsArgs,
-    ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, OutboxArgs, PrivateCommand, QueueArgs,
+    SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -56,13 +56,7 @@ fn committed(kind: DecisionKind, task: &Task, before: i64) -> String {
     format!("task {id}: {}, now {} {versions}", kind.past(), task.status)
 }
 
-fn conflict(
-    kind: DecisionKind,
-    operator: &str,
-    task: &Task,
-    seen: i64,
-    last: Option<&LastChange>,
-) -> String {
+fn conflict(kind: DecisionKind, operator: &str, task: &Task, seen: i64, last: Option<&LastChange>) -> String {
     let id = task.id;
     if task.version == seen {
         return format!("task {id}: it is {}; {}", state(task), needs(kind));

@@ -21,6 +21,7 @@ mod limits;
 mod listen;
 mod measure;
 mod migrate;
+mod outbox;
 mod overview;
 mod pool;
 pub mod private;
@@ -46,6 +47,7 @@ pub use finish::{Finish, FinishEnd, Release};
 pub use instances::{Heartbeat, NewInstance, Recovered, Renewal, SignedOff};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
+pub use outbox::{Confirmed, HeldDelivery};
 pub use pool::{Limits, Param, Pool};
 pub use resolve::OnUnknown;
 pub use session::Session;
@@ -91,6 +93,8 @@ struct Inner {
     fleet_wakes: wakes::Wakes,
     /// Whether tenants had limits of what runs when a claim was answered last.
     has_limits: AtomicBool,
+    /// Rung when this process may have written a notification.
+    written: tokio::sync::Notify,
 }
 
 impl Db {
@@ -124,6 +128,7 @@ impl Db {
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
                 has_limits: AtomicBool::new(false),
+                written: tokio::sync::Notify::new(),
                 limits: limits.clone(),
             }),
         };

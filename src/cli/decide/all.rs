@@ -332,9 +332,14 @@ fn example(bulk: &Bulk, left: &Left) -> Example {
     let message = match verdict {
         // It stood alone, and its state allows it: something else than its row was in the way.
         Verdict::Held { task } => format!("task {}: left {}", task.id, task.status),
-        verdict => {
-            sentence_of(matching.kind, operator, matching.filter.tenant.as_deref(), Some(*seen), seen.id, verdict)
-        }
+        verdict => sentence_of(
+            matching.kind,
+            operator,
+            matching.filter.tenant.as_deref(),
+            Some(*seen),
+            seen.id,
+            verdict,
+        ),
     };
     Example {
         id: seen.id,

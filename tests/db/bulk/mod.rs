@@ -25,12 +25,12 @@ fn patient() -> Limits {
     Limits { lock: Duration::from_secs(50), statement: Duration::from_secs(55), ..Limits::default() }
 }
 
-async fn look(db: &Db, kind: DecisionKind, filter: &Filter) -> Preview {
+pub(crate) async fn look(db: &Db, kind: DecisionKind, filter: &Filter) -> Preview {
     db.preview(kind, filter, None).await.expect("a look")
 }
 
 /// alice's decision about exactly what was found.
-fn agreed(preview: &Preview) -> Bulk {
+pub(crate) fn agreed(preview: &Preview) -> Bulk {
     Bulk {
         matching: preview.matching.clone(),
         operator: "alice".to_owned(),
