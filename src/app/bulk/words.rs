@@ -173,7 +173,7 @@ fn example(kind: DecisionKind, left: &Left, operator: &str, since: Duration) -> 
         }
         Verdict::Refused { task } => ConflictAnswer::Refused { task: Box::new(task.clone()) },
         Verdict::OverLimit { task, over } => {
-            ConflictAnswer::OverLimit { task: Box::new(task.clone()), over: over.clone() }
+            ConflictAnswer::OverLimit { task: Box::new(task.clone()), over: *over }
         }
         Verdict::Held { task } | Verdict::Committed { task, .. } => {
             ConflictAnswer::Now { task: Box::new(task.clone()), last: None }
