@@ -15,6 +15,7 @@ mod events;
 mod exit;
 mod instances;
 mod json;
+mod lab;
 mod launch;
 mod list;
 mod manual;
@@ -34,7 +35,7 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
+    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
     StopArgs, SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};

@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::config::Key;
 
-pub use oversight::{EventsArgs, QueueArgs, StopArgs};
+pub use oversight::{EventsArgs, LabArgs, QueueArgs, StopArgs};
 
 /// What the whole command line says.
 #[derive(Debug, Parser)]
@@ -182,6 +182,8 @@ pub enum Command {
     Resume(QueueArgs),
     /// Ask workers elsewhere to shut down; they obey at their next heartbeat
     Stop(StopArgs),
+    /// Watch races on this database, in a schema of their own, and keep the evidence
+    Lab(LabArgs),
     /// Check the database and say what is wrong and how to mend it
     Doctor,
     /// Bring the schema to this program's version

@@ -16,6 +16,7 @@ mod finish;
 mod gate;
 mod health;
 mod instances;
+pub mod lab;
 mod listen;
 mod measure;
 mod migrate;

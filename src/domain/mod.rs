@@ -11,6 +11,7 @@ pub mod event;
 pub mod figure;
 pub mod input;
 pub mod instance;
+pub mod lab;
 pub mod observed;
 pub mod outcome;
 pub mod queue;
