@@ -1,16 +1,18 @@
 //! Who takes part: a stage that prepares and holds, a witness that looks, and the callers, each a program of its own as far
 //! as the database can tell.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use super::{Plan, limits};
 use crate::db::{APPLICATION, Access, Db, DbError, Limits, NewInstance, Options, Schema, Trouble};
 use crate::domain::input::{Admission, SubmissionKey};
-use crate::domain::lab::{HOLDER, RowSeen, State};
+use crate::domain::lab::{HOLDER, RowSeen, Server, State};
 use crate::domain::{InstanceId, InstanceState, Name, NewTask, Task, TaskId};
 
 /// A lease that no run outlives.
-const LONG: std::time::Duration = std::time::Duration::from_hours(1);
+const LONG: Duration = Duration::from_hours(1);
 
 /// How many connections the stage may have: two transactions, what prepares, and a wake-up.
 const ON_STAGE: usize = 4;
@@ -33,6 +35,8 @@ pub(super) struct Cast {
     options: Options,
     /// The database beside whose schema the lab is.
     beside: Db,
+    /// After what wait the server looks for a deadlock.
+    pub(super) looks_after: Duration,
 }
 
 /// One of them.
@@ -62,7 +66,13 @@ pub(super) async fn stage(db: &Db, run: &str, plan: &Plan, schema: &Schema) -> R
 
 impl Cast {
     /// Opens the connections of everybody else and has the callers ready.
-    pub(super) async fn open(db: &Db, stage: &Db, run: &str, plan: &Plan) -> Result<Self, DbError> {
+    pub(super) async fn open(
+        db: &Db,
+        stage: &Db,
+        run: &str,
+        plan: &Plan,
+        server: &Server,
+    ) -> Result<Self, DbError> {
         let application = run.to_owned();
         let prefix = format!("{APPLICATION}{application} ");
         let options = Options {
@@ -84,7 +94,8 @@ impl Cast {
             caller.register(LONG).await?;
             callers.push(caller);
         }
-        Ok(Self { stage: stage.clone(), witness, callers, prefix, options, beside: db.clone() })
+        let looks_after = Duration::from_millis(u64::try_from(server.deadlock_timeout_ms).unwrap_or(0));
+        Ok(Self { stage: stage.clone(), witness, callers, prefix, options, beside: db.clone(), looks_after })
     }
 
     /// A further connection of this run, called `name`.
@@ -168,7 +179,7 @@ impl Cast {
 
 impl Caller {
     /// Begins this caller's instance.
-    pub(super) async fn register(&self, lease: std::time::Duration) -> Result<(), DbError> {
+    pub(super) async fn register(&self, lease: Duration) -> Result<(), DbError> {
         let new = NewInstance {
             id: self.instance,
             host: "lab".to_owned(),

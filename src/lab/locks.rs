@@ -28,7 +28,7 @@ async fn go_on(mut transaction: Transaction, second: TaskId, touched: Option<Tas
 }
 
 /// A decision A about two rows, which locks them in ascending order, and a holder that locks them in the opposite one. A
-/// waits first, so it is A's wait that the server looks at first when it looks for a circle.
+/// waits first by half the time after which the server looks for a circle, so it is in A's wait that it finds one.
 pub(super) async fn deadlock(cast: &Cast, round: &mut Round) -> Result<(), DbError> {
     let (first, second) = (cast.queued().await?, cast.queued().await?);
     let ids = [first.id, second.id];
@@ -42,6 +42,7 @@ pub(super) async fn deadlock(cast: &Cast, round: &mut Round) -> Result<(), DbErr
     let asking = vec![decides(cast, caller, DecisionKind::Cancel, &[&first, &second])];
     play(cast, round, clock, &transactions, asking, |mut waiting| async move {
         let all_waited = waiting.all_seen().await;
+        tokio::time::sleep(cast.looks_after / 2).await;
         let asked = clock.us();
         let said = Said::ended(go_on(holder, first.id, touched).await);
         let gate = Gate { opened_us: Some(clock.us()), all_waited };

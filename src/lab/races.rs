@@ -70,13 +70,23 @@ pub(super) fn finishes<'a>(caller: &'a Caller, act: &'static str, finish: Finish
 }
 
 /// Plays a race about `tasks`: a holder keeps them until everybody is seen waiting.
-async fn race(cast: &Cast, round: &mut Round, tasks: &[TaskId], asking: Vec<Asking<'_>>) -> Result<(), DbError> {
+async fn race(
+    cast: &Cast,
+    round: &mut Round,
+    tasks: &[TaskId],
+    mut asking: Vec<Asking<'_>>,
+) -> Result<(), DbError> {
+    // Who is asked first is first in the row's queue more often than not, so they take turns; where two parts take
+    // turns too, each of them has every beginning.
+    let first = usize::try_from(round.number / 2 + round.number % 2).unwrap_or(0) % asking.len().max(1);
+    asking.rotate_left(first);
     round.states.push(cast.state("before", tasks).await?);
     let mut holder = cast.stage.lab().transaction().await?;
     holder.lock(tasks).await?;
     let clock = Clock::start();
     let transactions = [(holder.pid(), HOLDER)];
     play(cast, round, clock, &transactions, asking, |waiting| let_go(clock, holder, waiting)).await?;
+    round.calls.sort_by(|a, b| a.who.cmp(&b.who));
     round.states.push(cast.state("after", tasks).await?);
     Ok(())
 }
@@ -96,23 +106,14 @@ pub(super) async fn decide(cast: &Cast, round: &mut Round) -> Result<(), DbError
 
 pub(super) async fn cancel_and_claim(cast: &Cast, round: &mut Round) -> Result<(), DbError> {
     let task = cast.queued().await?;
-    // Who is asked first is first in the row's queue more often than not, so they take turns.
-    let mut asking: Vec<Asking<'_>> = (0..)
+    let asking: Vec<Asking<'_>> = (0..)
         .zip(&cast.callers)
         .map(|(place, caller)| match place % 2 {
             0 => decides(cast, caller, DecisionKind::Cancel, &[&task]),
             _ => claims(cast, caller, task.id, Variant::Product),
         })
         .collect();
-    take_turns(round.number, &mut asking);
     race(cast, round, &[task.id], asking).await
-}
-
-/// Lets another begin in every second round of a part.
-fn take_turns(number: u32, asking: &mut Vec<Asking<'_>>) {
-    if (number / 2) % 2 == 1 {
-        asking.reverse();
-    }
 }
 
 pub(super) async fn cancel_and_finish(cast: &Cast, round: &mut Round) -> Result<(), DbError> {
@@ -122,7 +123,7 @@ pub(super) async fn cancel_and_finish(cast: &Cast, round: &mut Round) -> Result<
     let counts = TextCounts::of(TEXT);
     round.figures.insert("words".to_owned(), counts.words);
     let running = Task { version: task.version + 1, ..task.clone() };
-    let mut asking: Vec<Asking<'_>> = cast
+    let asking: Vec<Asking<'_>> = cast
         .callers
         .iter()
         .map(|caller| {
@@ -133,7 +134,6 @@ pub(super) async fn cancel_and_finish(cast: &Cast, round: &mut Round) -> Result<
             }
         })
         .collect();
-    take_turns(round.number, &mut asking);
     race(cast, round, &[task.id], asking).await
 }
 

@@ -77,7 +77,7 @@ pub(super) fn summary(call: &Call, experiment: &Experiment) -> String {
     if judged.verdict != Verdict::CannotRunHere {
         let _ = write!(line, "  rounds that prove something {} of {}", judged.proving, evidence.rounds.len());
         let wins: Vec<String> = judged.wins.iter().map(|(who, wins)| format!("{who} {wins}")).collect();
-        if !wins.is_empty() {
+        if evidence.kind.is_race() && !wins.is_empty() {
             let _ = write!(line, "  took effect {}", visible(&wins.join("  ")));
         }
         if judged.waits.seen > 0 {

@@ -177,6 +177,11 @@ impl Kind {
         }
     }
 
+    /// Whether callers are each other's rivals in it, so that it matters who wins how often.
+    pub const fn is_race(self) -> bool {
+        matches!(self, Self::ClaimRace | Self::DecisionRace | Self::CancelRace | Self::Ordered | Self::Budget)
+    }
+
     /// Its parts; rounds go through them in turn.
     pub const fn parts(self) -> &'static [Part] {
         match self {

@@ -17,7 +17,7 @@ pub use evidence::{Answer, Call, Evidence, Gate, Round, RowSeen, Server, State, 
 pub use kind::{Kind, Part};
 pub use lanes::lanes;
 pub use report::{Experiment, Outcome, Report};
-pub use verdict::{Broken, Judged, Unproven, Verdict, Waits, judge, judge_round};
+pub use verdict::{Broken, Judged, Unproven, Verdict, Waits, judge, judge_round, part_not_shown};
 
 /// Who holds the rows back until every caller waits; no caller is ever called so.
 pub const HOLDER: &str = "holder";

@@ -36,7 +36,7 @@ pub enum Outcome {
     Holds,
     /// A rule was broken.
     Broken,
-    /// Nothing was broken, but not everything was shown.
+    /// Nothing was broken, but not everything was shown, or not all that was asked for was run.
     NotShown,
     /// None of the experiments can run here.
     CannotRunHere,
@@ -68,9 +68,10 @@ impl Report {
         let experiments: Vec<Experiment> =
             gathered.into_iter().map(|evidence| Experiment::of(evidence, &server)).collect();
         let any = |verdict| experiments.iter().any(|experiment| experiment.judged.verdict == verdict);
+        let broken_off = experiments.iter().any(|experiment| experiment.evidence.stopped.is_some());
         let outcome = if any(Verdict::Broken) {
             Outcome::Broken
-        } else if any(Verdict::NotShown) {
+        } else if any(Verdict::NotShown) || broken_off {
             Outcome::NotShown
         } else if any(Verdict::Holds) {
             Outcome::Holds

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Kind, Round, Server, rules};
+use super::{Evidence, HOLDER, Kind, Part, Round, Server, rules};
 
 /// How an experiment came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,25 +87,33 @@ pub fn judge_round(kind: Kind, round: &Round, server: &Server) -> (Vec<Broken>, 
     rules::look(kind, round, server)
 }
 
+/// The first part of which no round proves anything; none where something is broken, as that is proof enough.
+pub fn part_not_shown(evidence: &Evidence, server: &Server) -> Option<Part> {
+    let mut missing = evidence.kind.parts().to_vec();
+    for round in &evidence.rounds {
+        match judge_round(evidence.kind, round, server) {
+            (broken, _) if !broken.is_empty() => return None,
+            (_, None) => missing.retain(|part| *part != round.part),
+            (_, Some(_)) => {}
+        }
+    }
+    missing.first().copied()
+}
+
 /// Judges an experiment by its evidence.
 pub fn judge(evidence: &Evidence, server: &Server) -> Judged {
     let mut broken = Vec::new();
     let mut unproven = Vec::new();
-    let mut proven = BTreeMap::new();
     let mut proving = 0;
     for round in &evidence.rounds {
         let (found, why_not) = judge_round(evidence.kind, round, server);
         match why_not {
             Some(message) => unproven.push(Unproven { round: round.number, message }),
-            None if found.is_empty() => {
-                proving += 1;
-                *proven.entry(round.part.to_string()).or_insert(0) += 1;
-            }
-            None => {}
+            None => proving += u32::from(found.is_empty()),
         }
         broken.extend(found);
     }
-    let missing = evidence.kind.parts().iter().find(|part| !proven.contains_key(&part.to_string()));
+    let missing = part_not_shown(evidence, server);
     let verdict = if evidence.cannot_run.is_some() {
         Verdict::CannotRunHere
     } else if !broken.is_empty() {
@@ -134,10 +142,11 @@ pub fn judge(evidence: &Evidence, server: &Server) -> Judged {
     Judged { verdict, message, proving, wins: wins(evidence), waits: waits(evidence), broken, unproven }
 }
 
-/// How often each caller's act took effect.
+/// How often each caller's act took effect; the holder is nobody's rival.
 fn wins(evidence: &Evidence) -> BTreeMap<String, u32> {
     let mut wins = BTreeMap::new();
-    for call in evidence.rounds.iter().flat_map(|round| &round.calls) {
+    let calls = evidence.rounds.iter().flat_map(|round| &round.calls);
+    for call in calls.filter(|call| call.who != HOLDER) {
         let wins = wins.entry(call.who.clone()).or_insert(0);
         *wins += u32::from(call.answer.took_effect());
     }

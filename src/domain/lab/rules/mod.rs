@@ -134,9 +134,11 @@ pub(super) fn look(kind: Kind, round: &Round, server: &Server) -> (Vec<Broken>, 
     if let Some(trouble) = &round.trouble {
         look.needs(false, || trouble.clone());
     }
-    look.needs(kind.parts().contains(&round.part), || {
-        format!("\"{}\" is no part of {kind}", round.part)
-    });
+    if !kind.parts().contains(&round.part) {
+        // Another experiment's rules say nothing about this one.
+        let why = format!("\"{}\" is no part of {kind}", round.part);
+        return (Vec::new(), Some(why));
+    }
     let backwards = round.calls.iter().find(|call| call.answered_us < call.asked_us);
     look.needs(backwards.is_none(), || "the evidence contradicts itself: an answer before its question".to_owned());
     match round.part {

@@ -60,7 +60,10 @@ fn nothing_shown_is_not_shown_and_what_cannot_run_is_neither() {
     assert_eq!(outcome(vec![cannot.clone()]), Outcome::CannotRunHere);
     let sound = evidence(Kind::ClaimRace, vec![sound()]);
     assert_eq!(outcome(vec![cannot.clone(), sound.clone()]), Outcome::Holds);
-    assert_eq!(outcome(vec![cannot, sound, empty]), Outcome::NotShown);
+    assert_eq!(outcome(vec![cannot, sound.clone(), empty]), Outcome::NotShown);
+    let broken_off = Evidence { stopped: Some("out of time".to_owned()), ..sound };
+    assert_eq!(judge(&broken_off, &server()).verdict, Verdict::Holds, "what was run");
+    assert_eq!(outcome(vec![broken_off]), Outcome::NotShown, "not all that was asked for");
 }
 
 /// One part that was shown does not stand for another.
@@ -95,8 +98,10 @@ fn sessions_at_another_level_are_found() {
 
 #[test]
 fn lanes_stand_on_one_time_line() {
-    let drawn = lanes(&sound(), 90).join("\n");
-    insta::assert_snapshot!(drawn, @"");
+    let expected = "         0                              v          1.5 ms v: the holder lets go\n\
+        A claim  >-----.......................------------------| 0 rows  LOST  (RUNNING v1 claim 1 by B)  waited for holder\n\
+        B claim  >-----.......................------------------| 1 row  WON  (RUNNING v1 claim 1 by B)  waited for holder";
+    assert_eq!(lanes(&sound(), 90).join("\n"), expected);
     assert_eq!(lanes(&Round::new(1, Part::Claim), 80), Vec::<String>::new());
     for columns in [0, 1, 30, 200] {
         assert_eq!(lanes(&sound(), columns).len(), 3);
