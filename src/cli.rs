@@ -35,8 +35,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs, ShowArgs,
-    StopArgs, SubmitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs,
+    ShowArgs, StopArgs, SubmitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -108,7 +108,12 @@ fn show(call: &Call, args: &LabArgs) -> Result<Exit, Failure> {
     let Some(path) = &args.file else {
         return Err(Failure::usage("lab show draws a file that --save wrote, and none is named"));
     };
-    if args.rounds.is_some() || args.callers.is_some() || args.timeout.is_some() || args.save.is_some() || args.broken {
+    if args.rounds.is_some()
+        || args.callers.is_some()
+        || args.timeout.is_some()
+        || args.save.is_some()
+        || args.broken
+    {
         return Err(Failure::usage("lab show runs nothing: it takes a file and no other flag"));
     }
     let wrong = |what: String| {
@@ -116,8 +121,10 @@ fn show(call: &Call, args: &LabArgs) -> Result<Exit, Failure> {
             .hint("name a file that `taskdeck lab … --save FILE` wrote")
     };
     let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-    let kept: Report = serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is no evidence: {error}")))?;
-    let said: Vec<_> = kept.experiments.iter().map(|kept| (kept.evidence.kind, kept.judged.verdict)).collect();
+    let kept: Report =
+        serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is no evidence: {error}")))?;
+    let said: Vec<_> =
+        kept.experiments.iter().map(|kept| (kept.evidence.kind, kept.judged.verdict)).collect();
     let report = kept.judged_again();
     for (experiment, (kind, verdict)) in report.experiments.iter().zip(said) {
         if experiment.judged.verdict != verdict {
@@ -149,7 +156,8 @@ fn drawn(call: &Call, experiment: &Experiment, report: &Report) -> String {
     let mut shown = Vec::new();
     let mut text = String::new();
     for round in &experiment.evidence.rounds {
-        let (broken, unproven) = crate::domain::lab::judge_round(experiment.evidence.kind, round, &report.server);
+        let (broken, unproven) =
+            crate::domain::lab::judge_round(experiment.evidence.kind, round, &report.server);
         let first_of_part = unproven.is_none() && !shown.contains(&round.part);
         if call.settings.verbosity > Verbosity(0) || first_of_part || !broken.is_empty() {
             shown.push(round.part);
@@ -187,8 +195,14 @@ fn plan(call: &Call, args: &LabArgs) -> Result<(Plan, Duration), Failure> {
         (true, _) => return Err(Failure::usage("--broken is for claim-race alone")),
     };
     let settings = &call.settings;
-    let plan =
-        Plan { kinds, rounds, callers, variant, schema: settings.schema.clone(), acquire: settings.limits.acquire };
+    let plan = Plan {
+        kinds,
+        rounds,
+        callers,
+        variant,
+        schema: settings.schema.clone(),
+        acquire: settings.limits.acquire,
+    };
     Ok((plan, within))
 }
 

@@ -15,8 +15,8 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, Session, host, open, open_when_there};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, events, instances, json, lab, list, manual, migrate, private, queues, show,
-    status, stop, submit,
+    config_command, decide, doctor, events, instances, json, lab, list, manual, migrate, private, queues,
+    show, status, stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;

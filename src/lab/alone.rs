@@ -81,7 +81,8 @@ fn in_use(db: &Db) -> i64 {
 pub(super) async fn half_read(cast: &Cast, round: &mut Round) -> Result<(), DbError> {
     let db = cast.another("pool", Limits { acquire: DEADLINE, ..limits(DEADLINE) }).await?;
     let figures = &mut round.figures;
-    figures.insert("deadline_ms".to_owned(), count(usize::try_from(DEADLINE.as_millis()).unwrap_or(usize::MAX)));
+    figures
+        .insert("deadline_ms".to_owned(), count(usize::try_from(DEADLINE.as_millis()).unwrap_or(usize::MAX)));
     figures.insert("rows_asked".to_owned(), ROWS);
     let clock = Clock::start();
     let asked_us = clock.us();
@@ -151,9 +152,12 @@ pub(super) async fn lease_passed(cast: &Cast, round: &mut Round) -> Result<(), D
     round.states.push(cast.state("before", &[id]).await?);
     let counts = TextCounts::of(TEXT);
     round.figures.insert("words".to_owned(), counts.words);
-    round.figures.insert("lease_ms".to_owned(), count(usize::try_from(LEASE.as_millis()).unwrap_or(usize::MAX)));
+    round
+        .figures
+        .insert("lease_ms".to_owned(), count(usize::try_from(LEASE.as_millis()).unwrap_or(usize::MAX)));
     let clock = Clock::start();
-    let claims = |caller: Caller| async move { Said::claim(cast, caller.db.claim_by_id(caller.instance, id).await) };
+    let claims =
+        |caller: Caller| async move { Said::claim(cast, caller.db.claim_by_id(caller.instance, id).await) };
     let claimed = timed(clock, "A", "claim", claims(frozen.clone())).await;
     let claim_no = claimed.told.first().map_or(0, |row| row.claim_no);
     round.calls.push(claimed);

@@ -19,7 +19,11 @@ use crate::domain::{DecisionKind, TaskId};
 const IMPATIENT: Duration = Duration::from_millis(300);
 
 /// What a transaction does when it has its first row: locks its second, changes it where that is asked for, commits.
-async fn go_on(mut transaction: Transaction, second: TaskId, touched: Option<TaskId>) -> Result<Ended, DbError> {
+async fn go_on(
+    mut transaction: Transaction,
+    second: TaskId,
+    touched: Option<TaskId>,
+) -> Result<Ended, DbError> {
     transaction.lock(&[second]).await?;
     if let Some(id) = touched {
         transaction.touch(id).await?;
@@ -115,7 +119,9 @@ pub(super) async fn held_too_long(cast: &Cast, round: &mut Round) -> Result<(), 
         (Gate { opened_us, all_waited }, Vec::new())
     })
     .await?;
-    round.figures.insert("lock_timeout_ms".to_owned(), i64::try_from(IMPATIENT.as_millis()).unwrap_or(i64::MAX));
+    round
+        .figures
+        .insert("lock_timeout_ms".to_owned(), i64::try_from(IMPATIENT.as_millis()).unwrap_or(i64::MAX));
     round.states.push(cast.state("after", &[task.id]).await?);
     impatient.close();
     Ok(())

@@ -15,11 +15,13 @@ use crate::domain::{DecisionKind, NewTask};
 /// The caller's connection, through somebody who cuts.
 async fn through(cast: &Cast) -> Result<(Proxy, Db), DbError> {
     let wire = cast.stage.lab().wire().ok_or_else(|| {
-        DbError::not_sent("channel_binding=require binds what is said to its encryption, so nobody may cut it")
+        DbError::not_sent(
+            "channel_binding=require binds what is said to its encryption, so nobody may cut it",
+        )
     })?;
-    let proxy = Proxy::start(wire)
-        .await
-        .map_err(|error| DbError::not_sent(format!("no port of this machine could be listened on: {error}")))?;
+    let proxy = Proxy::start(wire).await.map_err(|error| {
+        DbError::not_sent(format!("no port of this machine could be listened on: {error}"))
+    })?;
     let db = cast.stage.lab().through(proxy.port(), cast.options("A")).await?;
     Ok((proxy, db))
 }

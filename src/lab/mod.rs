@@ -9,8 +9,8 @@
 
 mod alone;
 mod cast;
-mod lost;
 mod locks;
+mod lost;
 mod proxy;
 mod races;
 mod scene;
@@ -126,7 +126,12 @@ pub type Stop<'a> = Pin<&'a mut (dyn Future<Output = String> + Send)>;
 ///
 /// # Errors
 /// Nothing was run: another lab is at work, the name is taken, or what the database says.
-pub async fn run(db: &Db, plan: &Plan, stop: Stop<'_>, tell: &(dyn Fn(Told) + Sync)) -> Result<Finished, LabError> {
+pub async fn run(
+    db: &Db,
+    plan: &Plan,
+    stop: Stop<'_>,
+    tell: &(dyn Fn(Told) + Sync),
+) -> Result<Finished, LabError> {
     let schema = plan.schema.of_lab()?;
     let server = db.lab().server(&schema).await?;
     tell(Told::Server(server.clone()));
@@ -180,13 +185,16 @@ impl Run<'_> {
     fn cannot_run(&self, kind: Kind) -> Option<String> {
         let waits = i64::try_from(LOCK_WAIT.as_millis()).unwrap_or(i64::MAX);
         match kind {
-            Kind::LockTimeout if self.server.pooler => {
-                Some("a pooler in transaction mode takes no session settings, so no lock_timeout is in force".to_owned())
+            Kind::LockTimeout if self.server.pooler => Some(
+                "a pooler in transaction mode takes no session settings, so no lock_timeout is in force"
+                    .to_owned(),
+            ),
+            Kind::Deadlock | Kind::LockTimeout if self.server.deadlock_timeout_ms + 1_000 > waits => {
+                Some(format!(
+                    "this server looks for a deadlock after {} ms only (deadlock_timeout), and the lab waits {waits} ms at most",
+                    self.server.deadlock_timeout_ms
+                ))
             }
-            Kind::Deadlock | Kind::LockTimeout if self.server.deadlock_timeout_ms + 1_000 > waits => Some(format!(
-                "this server looks for a deadlock after {} ms only (deadlock_timeout), and the lab waits {waits} ms at most",
-                self.server.deadlock_timeout_ms
-            )),
             _ => None,
         }
     }
@@ -217,12 +225,11 @@ impl Run<'_> {
             opened = opening => Some(opened?),
         };
         for &kind in &self.plan.kinds {
-            match &cast {
-                Some(cast) => self.experiment(kind, cast, &mut stop).await,
-                None => {
-                    let evidence = self.begin(kind);
-                    self.end(evidence);
-                }
+            if let Some(cast) = &cast {
+                self.experiment(kind, cast, &mut stop).await;
+            } else {
+                let evidence = self.begin(kind);
+                self.end(evidence);
             }
         }
         if let Some(cast) = cast {
@@ -318,11 +325,5 @@ async fn round(cast: &Cast, mut round: Round, variant: Variant) -> Round {
 
 /// Deadlines of a connection of the lab.
 fn limits(acquire: Duration) -> Limits {
-    Limits {
-        operator_pool: 1,
-        workers_pool: 1,
-        acquire,
-        statement: LOCK_WAIT * 3,
-        lock: LOCK_WAIT,
-    }
+    Limits { operator_pool: 1, workers_pool: 1, acquire, statement: LOCK_WAIT * 3, lock: LOCK_WAIT }
 }

@@ -12,9 +12,7 @@ use crate::db::lab::Approve;
 use crate::db::{Finish, FinishEnd};
 use crate::domain::input::Admission;
 use crate::domain::lab::{Answer, HOLDER, Part, Round};
-use crate::domain::{
-    Approval, Decision, DecisionKind, Name, OperationId, Seen, Task, TaskId, TextCounts,
-};
+use crate::domain::{Approval, Decision, DecisionKind, Name, OperationId, Seen, Task, TaskId, TextCounts};
 
 /// The limit of the budget: one approval.
 const LIMIT: i64 = 1;
@@ -33,7 +31,12 @@ pub(super) fn decision(caller: &Caller, kind: DecisionKind, tasks: &[&Task]) -> 
 }
 
 /// Asks for a decision.
-pub(super) fn decides<'a>(cast: &'a Cast, caller: &'a Caller, kind: DecisionKind, tasks: &[&Task]) -> Asking<'a> {
+pub(super) fn decides<'a>(
+    cast: &'a Cast,
+    caller: &'a Caller,
+    kind: DecisionKind,
+    tasks: &[&Task],
+) -> Asking<'a> {
     let asked = decision(caller, kind, tasks);
     let ask = async move { Said::decision(cast, caller.db.decide(&asked, &quiet).await) };
     Asking { who: caller.who.clone(), act: kind.verb(), ask: ask.boxed() }

@@ -174,12 +174,12 @@ impl Waiting {
 
 /// Plays a scene: lets `asking` go together, runs the `holder`'s part beside them, and watches until all are done. The
 /// holder's part returns when it let go, and its own calls.
-pub(super) async fn play<'a, H, F>(
+pub(super) async fn play<H, F>(
     cast: &Cast,
     round: &mut Round,
     clock: Clock,
     transactions: &[(i32, &str)],
-    asking: Vec<Asking<'a>>,
+    asking: Vec<Asking<'_>>,
     holder: H,
 ) -> Result<(), DbError>
 where
@@ -191,9 +191,9 @@ where
     let (seen, waiting) = watch::channel(false);
     let over = AtomicBool::new(false);
     let acting = async {
-        let calls = asking.into_iter().map(|asking| async move {
-            timed(clock, &asking.who, asking.act, asking.ask).await
-        });
+        let calls = asking
+            .into_iter()
+            .map(|asking| async move { timed(clock, &asking.who, asking.act, asking.ask).await });
         let done = join(join_all(calls), holder(Waiting(waiting))).await;
         over.store(true, Ordering::Relaxed);
         done

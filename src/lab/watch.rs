@@ -1,5 +1,6 @@
 //! The third connection's looks at who waits for whom: observed, not asserted.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use super::cast::Cast;
@@ -28,10 +29,11 @@ impl Clock {
 pub(super) struct Watch<'a> {
     cast: &'a Cast,
     clock: Clock,
-    /// The server's processes that are known, with whom they serve.
-    known: Vec<(i32, String)>,
-    /// The transactions' processes, which are looked at whatever their sessions call themselves.
-    pids: Vec<i32>,
+    /// The lab's own transactions: their processes are theirs until they end, through a pooler too.
+    transactions: Vec<(i32, String)>,
+    /// Other processes, with whom they served last. A pooler in transaction mode gives them to somebody else at every
+    /// statement, so what a look itself says goes before this.
+    known: HashMap<i32, String>,
     waits: Vec<Wait>,
 }
 
@@ -42,20 +44,17 @@ impl<'a> Watch<'a> {
         clock: Clock,
         transactions: &[(i32, &str)],
     ) -> Result<Self, DbError> {
-        let mut known: Vec<(i32, String)> =
-            transactions.iter().map(|(pid, who)| (*pid, (*who).to_owned())).collect();
-        let pids = transactions.iter().map(|(pid, _)| *pid).collect();
-        for (pid, application) in cast.witness.lab().sessions(&cast.prefix).await? {
-            if let Some(who) = cast.who(&application) {
-                known.push((pid, who));
-            }
-        }
-        Ok(Self { cast, clock, known, pids, waits: Vec::new() })
+        let transactions = transactions.iter().map(|(pid, who)| (*pid, (*who).to_owned())).collect();
+        let mut watch = Self { cast, clock, transactions, known: HashMap::new(), waits: Vec::new() };
+        watch.learn(cast.witness.lab().sessions(&cast.prefix).await?);
+        Ok(watch)
     }
 
     /// Looks once.
     pub(super) async fn look(&mut self) -> Result<(), DbError> {
-        let looked = self.cast.witness.lab().waits(&self.cast.prefix, &self.pids).await?;
+        let pids: Vec<i32> = self.transactions.iter().map(|(pid, _)| *pid).collect();
+        let looked = self.cast.witness.lab().waits(&self.cast.prefix, &pids).await?;
+        self.learn(looked.waits.iter().map(|seen| (seen.pid, seen.application.clone())));
         self.add(looked);
         Ok(())
     }
@@ -63,8 +62,7 @@ impl<'a> Watch<'a> {
     fn add(&mut self, looked: Looked) {
         let now = self.clock.us();
         for seen in looked.waits {
-            let who = self.known_as(seen.pid).or_else(|| self.cast.who(&seen.application));
-            let Some(who) = who else { continue };
+            let Some(who) = self.known_as(seen.pid) else { continue };
             let blocked_by: Vec<String> = seen
                 .blocked_by
                 .iter()
@@ -94,13 +92,25 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Takes down whom processes serve, by what their sessions call themselves.
+    fn learn(&mut self, sessions: impl IntoIterator<Item = (i32, String)>) {
+        for (pid, application) in sessions {
+            if let Some(who) = self.cast.who(&application) {
+                self.known.insert(pid, who);
+            }
+        }
+    }
+
     fn known_as(&self, pid: i32) -> Option<String> {
-        self.known.iter().find(|(known, _)| *known == pid).map(|(_, who)| who.clone())
+        let own = self.transactions.iter().find(|(own, _)| *own == pid).map(|(_, who)| who);
+        own.or_else(|| self.known.get(&pid)).cloned()
     }
 
     /// Whether each of `callers` was seen waiting for somebody.
     pub(super) fn has_seen(&self, callers: &[String]) -> bool {
-        callers.iter().all(|who| self.waits.iter().any(|wait| wait.who == *who && !wait.blocked_by.is_empty()))
+        callers
+            .iter()
+            .all(|who| self.waits.iter().any(|wait| wait.who == *who && !wait.blocked_by.is_empty()))
     }
 
     /// What was seen.

@@ -11,7 +11,9 @@ fn everything(url: &str) -> String {
     ["tasks", "task_inputs", "instances", "events", "queues", "limits", "outbox", "migrations"]
         .iter()
         .map(|table| {
-            let sql = format!("SELECT coalesce(string_agg(t::text, '|' ORDER BY t::text), '') FROM taskdeck.{table} t");
+            let sql = format!(
+                "SELECT coalesce(string_agg(t::text, '|' ORDER BY t::text), '') FROM taskdeck.{table} t"
+            );
             psql(url, &sql).unwrap_or_else(|error| panic!("{table}: {error}"))
         })
         .collect()
@@ -41,7 +43,8 @@ async fn all_of_it_holds_keeps_its_evidence_and_leaves_the_real_tasks_alone() {
         assert!(!rounds.is_empty() && experiment["proving"].as_u64() > Some(0), "{name}");
         assert_eq!(experiment["broken"], json!([]), "{name}");
     }
-    let race = report["experiments"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "claim-race"));
+    let race =
+        report["experiments"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "claim-race"));
     let race = race.expect("the race");
     assert!(race["waits"]["p50_ms"].as_f64() > Some(0.0), "{}", race["waits"]);
     let wins = race["wins"].as_object().expect("wins");
@@ -53,7 +56,10 @@ async fn all_of_it_holds_keeps_its_evidence_and_leaves_the_real_tasks_alone() {
     let again = user.json(0, &["lab", "show", "evidence.json"]);
     assert_eq!(again["experiments"], report["experiments"]);
     let drawn = user.text(0, &["lab", "show", "evidence.json"]);
-    assert!(drawn.contains("claim-race") && drawn.contains("A claim") && drawn.contains("waited for"), "{drawn}");
+    assert!(
+        drawn.contains("claim-race") && drawn.contains("A claim") && drawn.contains("waited for"),
+        "{drawn}"
+    );
     assert!(drawn.contains("third connection, after:"), "{drawn}");
 }
 
@@ -63,8 +69,7 @@ async fn what_a_file_says_of_itself_is_not_believed() {
     let user = User::of(&db.url);
     user.json(0, &["lab", "claim-race", "--rounds", "2", "--save", "evidence.json"]);
     let path = user.home().join("evidence.json");
-    let mut evidence: Value =
-        serde_json::from_slice(&std::fs::read(&path).expect("read")).expect("JSON");
+    let mut evidence: Value = serde_json::from_slice(&std::fs::read(&path).expect("read")).expect("JSON");
     for call in evidence["experiments"][0]["rounds"][1]["calls"].as_array_mut().expect("calls") {
         call["answer"] = json!("won");
     }
@@ -78,7 +83,8 @@ async fn what_a_file_says_of_itself_is_not_believed() {
     user.file("hostile.json", hostile);
     user.run(&["lab", "show", "hostile.json", "-v"]).assert_harmless();
     user.file("other.json", "{}");
-    for wrong in [vec!["lab", "show", "other.json"], vec!["lab", "show", "absent.json"], vec!["lab", "show"]] {
+    for wrong in [vec!["lab", "show", "other.json"], vec!["lab", "show", "absent.json"], vec!["lab", "show"]]
+    {
         assert_eq!(user.run(&wrong).code, 2, "{wrong:?}");
     }
 }

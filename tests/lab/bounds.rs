@@ -30,7 +30,11 @@ fn the_time_that_is_given_is_all_that_it_takes() {
     let report = user.json(1, &["lab", "deadlock", "--rounds", "1000", "--timeout", "3s"]);
     let rounds = report["experiments"][0]["rounds"].as_array().expect("rounds").len();
     assert!(rounds < 1_000, "{rounds}");
-    assert!(report["stopped"].as_str().is_some_and(|why| why.contains("--timeout 3s")), "{}", report["stopped"]);
+    assert!(
+        report["stopped"].as_str().is_some_and(|why| why.contains("--timeout 3s")),
+        "{}",
+        report["stopped"]
+    );
     nothing_is_left(&url);
 }
 
@@ -82,7 +86,8 @@ fn two_labs_at_once_leave_each_other_alone() {
     first.signal(Signal::INT);
     let (_, report) = first.end();
     let experiment = &report["experiments"][0];
-    assert_eq!((&experiment["broken"], &experiment["unproven"]), (&serde_json::json!([]), &serde_json::json!([])));
+    assert_eq!(experiment["broken"], serde_json::json!([]));
+    assert!(experiment["proving"].as_u64() > Some(0), "{experiment}");
     nothing_is_left(&url);
 }
 

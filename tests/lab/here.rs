@@ -46,7 +46,8 @@ fn a_standby_is_told_from_a_primary() {
 async fn behind_a_pooler_what_needs_session_settings_cannot_run() {
     let url = empty_database();
     let user = User::of(&pooler(&url, shared_server().port()).await);
-    let run = tokio::task::spawn_blocking(move || user.run(&["--output", "json", "lab", "all", "--rounds", "2"]));
+    let run =
+        tokio::task::spawn_blocking(move || user.run(&["--output", "json", "lab", "all", "--rounds", "2"]));
     let run = run.await.expect("no panic");
     let report = run.json();
     assert!(cannot(&report, "lock-timeout").contains("pooler"));

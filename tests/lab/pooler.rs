@@ -36,7 +36,8 @@ fn without_options(body: &[u8]) -> Vec<u8> {
     }
     let mut kept = body[..4].to_vec();
     let words: Vec<&[u8]> = body[4..].split(|byte| *byte == 0).collect();
-    for pair in words.chunks(2).filter(|pair| pair.len() == 2 && !pair[0].is_empty() && pair[0] != b"options") {
+    for pair in words.chunks(2).filter(|pair| pair.len() == 2 && !pair[0].is_empty() && pair[0] != b"options")
+    {
         for word in pair {
             kept.extend_from_slice(word);
             kept.push(0);

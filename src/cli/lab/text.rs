@@ -6,7 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use super::super::output::write_out;
 use super::super::run::Call;
 use crate::config::{OutputFormat, Verbosity};
-use crate::domain::lab::{Broken, Experiment, Kind, Report, Round, Server, Verdict, judge_round, lanes as drawn};
+use crate::domain::lab::{
+    Broken, Experiment, Kind, Report, Round, Server, Verdict, judge_round, lanes as drawn,
+};
 use crate::domain::text::{visible, wrap};
 
 /// Columns where the output is not a terminal.
@@ -73,7 +75,8 @@ pub(super) fn summary(call: &Call, experiment: &Experiment) -> String {
         Verdict::NotShown => ("33", "NOT SHOWN"),
         Verdict::CannotRunHere => ("33", "CANNOT RUN HERE"),
     };
-    let mut line = format!("{:<16} {}", evidence.kind.name(), call.output.coloured(colour, &format!("{word:<15}")));
+    let mut line =
+        format!("{:<16} {}", evidence.kind.name(), call.output.coloured(colour, &format!("{word:<15}")));
     if judged.verdict != Verdict::CannotRunHere {
         let _ = write!(line, "  rounds that prove something {} of {}", judged.proving, evidence.rounds.len());
         let wins: Vec<String> = judged.wins.iter().map(|(who, wins)| format!("{who} {wins}")).collect();
@@ -90,11 +93,16 @@ pub(super) fn summary(call: &Call, experiment: &Experiment) -> String {
     if judged.verdict != Verdict::Holds {
         paragraph(call, &mut text, &format!("{word}: {}", judged.message));
         for broken in judged.broken.iter().skip(1).take(4) {
-            paragraph(call, &mut text, &format!("round {}: {} ({})", broken.round, broken.message, broken.rule));
+            paragraph(
+                call,
+                &mut text,
+                &format!("round {}: {} ({})", broken.round, broken.message, broken.rule),
+            );
         }
     }
     if let Some(stopped) = &evidence.stopped {
-        let rounds = format!("{} of {} rounds were run: {stopped}", evidence.rounds.len(), evidence.rounds_asked);
+        let rounds =
+            format!("{} of {} rounds were run: {stopped}", evidence.rounds.len(), evidence.rounds_asked);
         paragraph(call, &mut text, &rounds);
     }
     text.push('\n');
@@ -116,8 +124,11 @@ pub(super) fn round(
     broken: &[Broken],
     unproven: Option<&str>,
 ) -> String {
-    let answers: Vec<String> =
-        round.calls.iter().map(|call| format!("{} {} {}", call.who, call.act, call.answer.as_str())).collect();
+    let answers: Vec<String> = round
+        .calls
+        .iter()
+        .map(|call| format!("{} {} {}", call.who, call.act, call.answer.as_str()))
+        .collect();
     let end = match (broken.first(), unproven) {
         (Some(broken), _) => format!("BROKEN: {}", broken.message),
         (None, Some(why)) => format!("proves nothing: {why}"),
@@ -144,7 +155,8 @@ pub(super) fn lanes(call: &Call, round: &Round) -> String {
     }
     if let Some(state) = round.states.last() {
         let rows: Vec<String> = state.rows.iter().map(|row| format!("{} {}", row.id, row.words())).collect();
-        let _ = writeln!(text, "    third connection, {}: {}", visible(&state.when), visible(&rows.join("; ")));
+        let _ =
+            writeln!(text, "    third connection, {}: {}", visible(&state.when), visible(&rows.join("; ")));
     }
     text.push('\n');
     text

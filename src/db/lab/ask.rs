@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::Lab;
 use super::sql::{
-    APPROVE_BY_COUNT, APPROVE_WITHIN_LIMIT, CLAIM_WITHOUT_STATUS, HALF_READ, LEASE_PAST, LIMIT, MADE_BY, ROWS, SPOIL, WAITS,
+    APPROVE_BY_COUNT, APPROVE_WITHIN_LIMIT, CLAIM_WITHOUT_STATUS, HALF_READ, LEASE_PAST, LIMIT, MADE_BY,
+    ROWS, SPOIL, WAITS,
 };
 use crate::db::error::{DbError, classify};
 use crate::db::row::{get, status, task};
@@ -97,7 +98,8 @@ impl Lab<'_> {
     /// # Errors
     /// As [`DbError`] says.
     pub async fn waits(self, prefix: &str, pids: &[i32]) -> Result<Looked, DbError> {
-        let rows = self.db.inner.operator.query(WAITS, &[(&prefix, Type::TEXT), (&pids, Type::INT4_ARRAY)]).await?;
+        let rows =
+            self.db.inner.operator.query(WAITS, &[(&prefix, Type::TEXT), (&pids, Type::INT4_ARRAY)]).await?;
         let what = "a look at who waits";
         let at = rows.first().map(|row| get(row, "at", what)).transpose()?;
         let at = at.ok_or_else(|| DbError::BadRow {
@@ -125,7 +127,8 @@ impl Lab<'_> {
     /// As [`DbError`] says.
     pub async fn claim_without_status(self, instance: InstanceId, id: TaskId) -> Result<ClaimById, DbError> {
         let characters = Preview::Whole.characters();
-        let params = [(&instance.0 as _, Type::UUID), (&id.0 as _, Type::INT8), (&characters as _, Type::INT4)];
+        let params =
+            [(&instance.0 as _, Type::UUID), (&id.0 as _, Type::INT8), (&characters as _, Type::INT4)];
         let rows = self.db.inner.workers.query(CLAIM_WITHOUT_STATUS, &params).await?;
         let Some(row) = rows.first() else { return Ok(ClaimById::NotFound) };
         let task = task(row)?;
@@ -147,12 +150,17 @@ impl Lab<'_> {
         let tenant = tenant.as_str();
         let rows = match how {
             Approve::ByCount { limit } => {
-                let params =
-                    [(&id.0 as _, Type::INT8), (&version as _, Type::INT8), (&tenant as _, Type::TEXT), (&limit as _, Type::INT8)];
+                let params = [
+                    (&id.0 as _, Type::INT8),
+                    (&version as _, Type::INT8),
+                    (&tenant as _, Type::TEXT),
+                    (&limit as _, Type::INT8),
+                ];
                 operator.query(APPROVE_BY_COUNT, &params).await?
             }
             Approve::BySharedRow => {
-                let params = [(&id.0 as _, Type::INT8), (&version as _, Type::INT8), (&tenant as _, Type::TEXT)];
+                let params =
+                    [(&id.0 as _, Type::INT8), (&version as _, Type::INT8), (&tenant as _, Type::TEXT)];
                 operator.query(APPROVE_WITHIN_LIMIT, &params).await?
             }
         };

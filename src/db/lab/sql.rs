@@ -55,7 +55,10 @@ mod tests {
         for entry in std::fs::read_dir(folder).expect("folder") {
             let path = entry.expect("entry").path();
             let name = format!("lab/{}", path.file_stem().expect("stem").to_string_lossy());
-            assert!(STATEMENTS.iter().any(|statement| statement.name == name), "{name}.sql is used by nothing");
+            assert!(
+                STATEMENTS.iter().any(|statement| statement.name == name),
+                "{name}.sql is used by nothing"
+            );
         }
         let schema = Schema::new("taskdeck_lab").expect("name");
         for statement in STATEMENTS {

@@ -24,7 +24,7 @@ pub struct Guard {
 #[derive(Debug)]
 pub enum Guarded {
     /// It was.
-    Mine(Guard),
+    Mine(Box<Guard>),
     /// Another lab has it.
     Taken {
         /// The process at the server that holds it, and what it calls itself, where that can be seen.
@@ -90,12 +90,14 @@ impl Lab<'_> {
         let rows = session.query(GUARD, &[(&schema.name(), Type::TEXT)]).await?;
         let owned = rows.first().map_or(Ok(false), |row| get(row, "owned", "the lab's lock"))?;
         if owned {
-            return Ok(Guarded::Mine(Guard { _session: session }));
+            return Ok(Guarded::Mine(Box::new(Guard { _session: session })));
         }
         drop(session);
         let rows = self.db.inner.operator.query(GUARD_OWNER, &[(&schema.name(), Type::TEXT)]).await?;
         let by = match rows.first() {
-            Some(row) => Some((get(row, "pid", "the lab's lock")?, get(row, "application", "the lab's lock")?)),
+            Some(row) => {
+                Some((get(row, "pid", "the lab's lock")?, get(row, "application", "the lab's lock")?))
+            }
             None => None,
         };
         Ok(Guarded::Taken { by })
@@ -158,7 +160,10 @@ mod tests {
 
     #[test]
     fn a_name_that_leaves_no_room_is_refused() {
-        assert_eq!(Schema::new("work").and_then(|schema| schema.of_lab()).map(|lab| lab.name().to_owned()), Ok("work_lab".to_owned()));
+        assert_eq!(
+            Schema::new("work").and_then(|schema| schema.of_lab()).map(|lab| lab.name().to_owned()),
+            Ok("work_lab".to_owned())
+        );
         assert!(Schema::new(&"x".repeat(46)).and_then(|schema| schema.of_lab()).is_err());
     }
 }

@@ -92,7 +92,8 @@ impl Wire {
             _ => "",
         };
         let mut tls = self.tls.clone();
-        let connect = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut tls, name).map_err(io::Error::other)?;
+        let connect =
+            MakeTlsConnect::<TcpStream>::make_tls_connect(&mut tls, name).map_err(io::Error::other)?;
         let stream = connect.connect(stream).await.map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Box::new(stream))
     }

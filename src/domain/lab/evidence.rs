@@ -253,21 +253,15 @@ impl RowSeen {
 
     /// The row in words: `RUNNING v1 claim 1 by A`.
     pub fn words(&self) -> String {
-        let mut words = format!("{} v{}", self.status, self.version);
-        if self.claim_no > 0 {
-            words.push_str(&format!(" claim {}", self.claim_no));
-        }
-        if let Some(by) = &self.claimed_by {
-            words.push_str(&format!(" by {by}"));
-        }
-        if self.cancel_requested {
-            words.push_str(", asked to stop");
-        }
-        words
+        let claim = if self.claim_no > 0 { format!(" claim {}", self.claim_no) } else { String::new() };
+        let by = self.claimed_by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+        let asked = if self.cancel_requested { ", asked to stop" } else { "" };
+        format!("{} v{}{claim}{by}{asked}", self.status, self.version)
     }
 }
 
 /// The server as the lab found it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the JSON by itself")]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
     /// For example `15.18`.

@@ -47,7 +47,8 @@ fn answer(call: &Call, waits: &[&Wait]) -> String {
     if call.resolved_from_unknown {
         words.push_str("  found out after a lost answer");
     }
-    let mut blockers: Vec<&str> = waits.iter().flat_map(|wait| &wait.blocked_by).map(String::as_str).collect();
+    let mut blockers: Vec<&str> =
+        waits.iter().flat_map(|wait| &wait.blocked_by).map(String::as_str).collect();
     blockers.dedup();
     if !blockers.is_empty() {
         let _ = write!(words, "  waited for {}", blockers.join(", then "));
@@ -82,12 +83,17 @@ impl Scale {
             put(self.at(opened).min(self.columns - 1), "v");
         }
         let line: String = line.into_iter().collect();
-        format!("{:label$}  {line}{}", "", if round.gate.opened_us.is_some() { " v: the holder lets go" } else { "" })
+        format!(
+            "{:label$}  {line}{}",
+            "",
+            if round.gate.opened_us.is_some() { " v: the holder lets go" } else { "" }
+        )
     }
 
     fn lane(&self, call: &Call, waits: &[&Wait]) -> String {
         let (from, to) = (self.at(call.asked_us), self.at(call.answered_us));
-        let mut line: Vec<char> = (0..self.columns).map(|at| if at >= from && at < to { '-' } else { ' ' }).collect();
+        let mut line: Vec<char> =
+            (0..self.columns).map(|at| if at >= from && at < to { '-' } else { ' ' }).collect();
         for wait in waits {
             for place in &mut line[self.at(wait.first_us)..=self.at(wait.last_us)] {
                 *place = '.';

@@ -82,6 +82,7 @@ impl Report {
     }
 
     /// The same evidence judged again: what a file says that follows from it is not believed.
+    #[must_use]
     pub fn judged_again(self) -> Self {
         let gathered = self.experiments.into_iter().map(|experiment| experiment.evidence).collect();
         Self::of(self.server, gathered)

@@ -17,7 +17,8 @@ fn told(call: &Call) -> String {
 pub(super) fn rolled_back(look: &mut Look<'_>) {
     let (Some(before), Some(during)) = (look.row("before"), look.row("during")) else { return };
     let (Some(left), Some(after)) = (look.row("rolled back"), look.row("after")) else { return };
-    let (Some(write), Some(commit)) = (look.call(HOLDER, "write a result"), look.call(HOLDER, "commit")) else {
+    let (Some(write), Some(commit)) = (look.call(HOLDER, "write a result"), look.call(HOLDER, "commit"))
+    else {
         return;
     };
     look.needs(write.rows == Some(1), || "the transaction changed no row before it failed".to_owned());
@@ -28,7 +29,9 @@ pub(super) fn rolled_back(look: &mut Look<'_>) {
     look.must(ROLLED_BACK, before.is_as(left) && left.words == 0, || {
         format!("the row was {}, and after the rollback it is {}", before.words(), left.words())
     });
-    let (Some(finish), Some(second)) = (look.call("A", "finish"), look.call("A", "finish otherwise")) else { return };
+    let (Some(finish), Some(second)) = (look.call("A", "finish"), look.call("A", "finish otherwise")) else {
+        return;
+    };
     if !look.all_answered(&[finish, second]) {
         return;
     }
@@ -44,16 +47,19 @@ pub(super) fn rolled_back(look: &mut Look<'_>) {
 }
 
 pub(super) fn half_read(look: &mut Look<'_>) {
-    let (Some(half), Some(next)) = (look.call("A", "read one row"), look.call("B", "read the clock")) else { return };
+    let (Some(half), Some(next)) = (look.call("A", "read one row"), look.call("B", "read the clock")) else {
+        return;
+    };
     let Some(again) = look.call("B", "read the clock again") else { return };
     let (read, asked) = (look.round.figure("rows_read"), look.round.figure("rows_asked"));
-    let half_way = half.answer == Answer::Read
-        && read.zip(asked).is_some_and(|(read, asked)| read > 0 && read < asked);
+    let half_way =
+        half.answer == Answer::Read && read.zip(asked).is_some_and(|(read, asked)| read > 0 && read < asked);
     look.needs(half_way, || "the result was not left half-read".to_owned());
     look.must(SLOT_IS_BACK, next.answer == Answer::Unavailable && next.sqlstate.is_none(), || {
         format!("the only connection was held, and {}", told(next))
     });
-    let deadline = look.round.figure("deadline_ms").and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0) * 1_000;
+    let deadline =
+        look.round.figure("deadline_ms").and_then(|ms| u64::try_from(ms).ok()).unwrap_or(0) * 1_000;
     let took = next.answered_us.saturating_sub(next.asked_us);
     look.must(IN_TIME, took <= deadline + SLACK_US, || {
         format!("the deadline was {} ms, and the answer came after {} ms", deadline / 1_000, took / 1_000)
@@ -69,7 +75,9 @@ fn slot_is_back(look: &mut Look<'_>, again: &Call) {
 }
 
 pub(super) fn unreadable(look: &mut Look<'_>) {
-    let (Some(bad), Some(absent)) = (look.call("A", "read the bad row"), look.call("A", "read a missing row")) else {
+    let (Some(bad), Some(absent)) =
+        (look.call("A", "read the bad row"), look.call("A", "read a missing row"))
+    else {
         return;
     };
     let Some(again) = look.call("A", "read a sound row") else { return };
@@ -87,9 +95,11 @@ fn was_lost(look: &mut Look<'_>, call: &Call) {
     let unknown = look.round.figure("told_unknown");
     look.needs(unknown.unwrap_or(0) > 0, || "nobody was told that the outcome is unknown".to_owned());
     look.needs(call.answer != Answer::Unknown, || "the outcome was not found out".to_owned());
-    look.must(SAID_IS_DONE, !call.answer.took_effect() || cuts != Some(1) || call.resolved_from_unknown, || {
-        format!("the answer was cut off, and {} as if it had come", told(call))
-    });
+    look.must(
+        SAID_IS_DONE,
+        !call.answer.took_effect() || cuts != Some(1) || call.resolved_from_unknown,
+        || format!("the answer was cut off, and {} as if it had come", told(call)),
+    );
 }
 
 pub(super) fn decision_lost(look: &mut Look<'_>) {
@@ -110,7 +120,9 @@ pub(super) fn decision_lost(look: &mut Look<'_>) {
         }
         Answer::Unknown => {}
         _ => {
-            look.must(SAID_IS_DONE, changes == 0, || format!("{}, and the row is {}", told(call), after.words()));
+            look.must(SAID_IS_DONE, changes == 0, || {
+                format!("{}, and the row is {}", told(call), after.words())
+            });
             look.needs(false, || told(call));
         }
     }
@@ -131,7 +143,9 @@ pub(super) fn submit_lost(look: &mut Look<'_>) {
         }
         Answer::Unknown => {}
         _ => {
-            look.must(SAID_IS_DONE, rows == Some(0), || format!("{}, and there are {rows:?} rows", told(call)));
+            look.must(SAID_IS_DONE, rows == Some(0), || {
+                format!("{}, and there are {rows:?} rows", told(call))
+            });
             look.needs(false, || told(call));
         }
     }
@@ -140,15 +154,23 @@ pub(super) fn submit_lost(look: &mut Look<'_>) {
 pub(super) fn lease_passed(look: &mut Look<'_>) {
     let calls: Vec<&Call> = look.round.calls.iter().collect();
     let Some(recover) = look.call("B", "recover") else { return };
-    let (Some(late), Some(later)) = (look.call("A", "finish"), look.call("A", "finish again")) else { return };
+    let (Some(late), Some(later)) = (look.call("A", "finish"), look.call("A", "finish again")) else {
+        return;
+    };
     let (Some(beat), Some(finish)) = (look.call("A", "heartbeat"), look.call("B", "finish")) else { return };
     if !look.all_answered(&calls) {
         return;
     }
     let (Some(before), Some(back)) = (look.row("before"), look.row("taken back")) else { return };
-    let (Some(still), Some(claimed)) = (look.row("after the late finish"), look.row("claimed again")) else { return };
-    let (Some(held), Some(after)) = (look.row("after the second late finish"), look.row("after")) else { return };
-    look.needs(recover.rows == Some(1) && back.status == Status::Queued, || "nothing was taken back".to_owned());
+    let (Some(still), Some(claimed)) = (look.row("after the late finish"), look.row("claimed again")) else {
+        return;
+    };
+    let (Some(held), Some(after)) = (look.row("after the second late finish"), look.row("after")) else {
+        return;
+    };
+    look.needs(recover.rows == Some(1) && back.status == Status::Queued, || {
+        "nothing was taken back".to_owned()
+    });
     for (call, was, is) in [(late, back, still), (later, claimed, held)] {
         look.must(FENCED, call.answer == Answer::LeaseLost, || told(call));
         unchanged(look, call, was, is);
@@ -159,9 +181,11 @@ pub(super) fn lease_passed(look: &mut Look<'_>) {
     look.must(COUNTS, after.status == Status::Succeeded && Some(after.words) == words, || {
         format!("{} with {} words, and B counted {words:?}", after.words(), after.words)
     });
-    look.must(FENCED, after.claim_no == before.claim_no + 2 && after.claimed_by.as_deref() == Some("B"), || {
-        format!("the row is {}", after.words())
-    });
+    look.must(
+        FENCED,
+        after.claim_no == before.claim_no + 2 && after.claimed_by.as_deref() == Some("B"),
+        || format!("the row is {}", after.words()),
+    );
     // Claimed, taken back, claimed, finished.
     look.must(ONE_VERSION, after.version == before.version + 4, || {
         format!("the version went from {} to {} in four changes", before.version, after.version)

@@ -34,11 +34,13 @@ fn told_the_present(look: &mut Look<'_>, calls: &[&Call], after: &RowSeen) {
 fn one_of<'a>(look: &mut Look<'_>, rule: &str, calls: &[&'a Call]) -> Option<&'a Call> {
     let answered = look.all_answered(calls);
     let winners = that_took_effect(calls);
-    look.must(rule, winners.len() <= 1, || {
-        format!("{} were each told that it took effect", names(&winners))
-    });
+    look.must(rule, winners.len() <= 1, || format!("{} were each told that it took effect", names(&winners)));
     look.must(rule, winners.len() == 1 || !answered, || {
-        if winners.is_empty() { "nobody's took effect".to_owned() } else { format!("{} did", names(&winners)) }
+        if winners.is_empty() {
+            "nobody's took effect".to_owned()
+        } else {
+            format!("{} did", names(&winners))
+        }
     });
     let changed: i64 = calls.iter().filter_map(|call| call.rows).sum();
     look.must(rule, changed <= 1, || format!("the server said that {changed} rows were changed"));
@@ -122,7 +124,10 @@ pub(super) fn cancel_and_finish(look: &mut Look<'_>) {
         });
         let canceled = that_took_effect(&cancels);
         look.must(ONE_DECISION, canceled.len() <= 1, || {
-            format!("{} each asked the same version to stop, and were told that it took effect", names(&canceled))
+            format!(
+                "{} each asked the same version to stop, and were told that it took effect",
+                names(&canceled)
+            )
         });
         if after.status == Status::Succeeded {
             look.must(SAID_IS_DONE, canceled.is_empty(), || {
@@ -163,12 +168,16 @@ fn approvals(look: &mut Look<'_>) -> Option<(i64, i64, bool)> {
 /// What goes wrong where each statement counts for itself: it proves something only if it does go wrong.
 pub(super) fn by_count(look: &mut Look<'_>) {
     let Some((approved, limit, _)) = approvals(look) else { return };
-    look.needs(approved > limit, || format!("{approved} of {limit} were approved: the limit was not overshot"));
+    look.needs(approved > limit, || {
+        format!("{approved} of {limit} were approved: the limit was not overshot")
+    });
 }
 
 pub(super) fn by_shared_row(look: &mut Look<'_>) {
     let Some((approved, limit, answered)) = approvals(look) else { return };
-    look.must(WITHIN_THE_LIMIT, approved <= limit, || format!("{approved} were approved, the limit is {limit}"));
+    look.must(WITHIN_THE_LIMIT, approved <= limit, || {
+        format!("{approved} were approved, the limit is {limit}")
+    });
     let callers = i64::try_from(look.round.calls.len()).unwrap_or(i64::MAX);
     look.must(WITHIN_THE_LIMIT, approved >= limit.min(callers) || !answered, || {
         format!("only {approved} were approved of {limit} that the limit allows")

@@ -10,15 +10,20 @@ fn alone(part: Part, calls: Vec<Call>) -> Round {
 }
 
 fn rolled_back() -> Round {
-    let (running, after) = (claimed("A", 1, row(7, Running, 1)), counted(3, claimed("A", 1, row(7, Succeeded, 2))));
+    let (running, after) =
+        (claimed("A", 1, row(7, Running, 1)), counted(3, claimed("A", 1, row(7, Succeeded, 2))));
     let calls = vec![
         Call { rows: Some(1), ..call(HOLDER, "write a result", Answer::Read, &[]) },
         code("22012", call(HOLDER, "commit", Answer::RolledBack, &[])),
         call("A", "finish", Answer::Committed, &[]),
         call("A", "finish otherwise", Answer::LeaseLost, &[]),
     ];
-    let states: [(&str, &[_]); 4] =
-        [("before", &[&running]), ("during", &[&running]), ("rolled back", &[&running]), ("after", &[&after])];
+    let states: [(&str, &[_]); 4] = [
+        ("before", &[&running]),
+        ("during", &[&running]),
+        ("rolled back", &[&running]),
+        ("after", &[&after]),
+    ];
     with_figures(with_states(alone(Part::RolledBack, calls), &states), &[("words", 3)])
 }
 
@@ -31,7 +36,9 @@ fn what_a_failed_transaction_leaves_behind_is_found() {
         &[],
         &rolled_back(),
         &[
-            ("another connection saw the uncommitted result", &|round| round.states[1].rows[0] = result.clone()),
+            ("another connection saw the uncommitted result", &|round| {
+                round.states[1].rows[0] = result.clone();
+            }),
             ("holder's commit was told COMMITTED", &|round| {
                 round.calls[1] = call(HOLDER, "commit", Answer::Committed, &[]);
             }),
@@ -56,7 +63,8 @@ fn what_a_failed_transaction_leaves_behind_is_found() {
 }
 
 fn half_read() -> Round {
-    let next = Call { asked_us: 100, answered_us: 400_200, ..call("B", "read the clock", Answer::Unavailable, &[]) };
+    let next =
+        Call { asked_us: 100, answered_us: 400_200, ..call("B", "read the clock", Answer::Unavailable, &[]) };
     let calls = vec![
         call("A", "read one row", Answer::Read, &[]),
         next,
@@ -77,7 +85,9 @@ fn a_place_that_is_not_free_again_is_found() {
                 round.calls[1].answer = Answer::Read;
             }),
             ("a call ends within its deadline", &|round| round.calls[1].answered_us = 60_000_000),
-            ("B's read the clock again was told UNAVAILABLE", &|round| round.calls[2].answer = Answer::Unavailable),
+            ("B's read the clock again was told UNAVAILABLE", &|round| {
+                round.calls[2].answer = Answer::Unavailable;
+            }),
             ("connections in use afterwards: Some(1)", &|round| {
                 round.figures.insert("in_use_after".to_owned(), 1);
             }),
@@ -115,15 +125,22 @@ fn a_bad_row_that_is_called_missing_is_found() {
             ("A's read the bad row was told NOT FOUND", &|round| round.calls[0].answer = Answer::NotFound),
             ("A's read the bad row was told READ", &|round| round.calls[0].answer = Answer::Read),
             ("A's read a missing row was told BAD ROW", &|round| round.calls[1].answer = Answer::BadRow),
-            ("A's read a sound row was told UNAVAILABLE", &|round| round.calls[2].answer = Answer::Unavailable),
+            ("A's read a sound row was told UNAVAILABLE", &|round| {
+                round.calls[2].answer = Answer::Unavailable;
+            }),
             ("connections in use afterwards: None", &|round| {
                 round.figures.remove("in_use_after");
             }),
         ],
     );
-    none_is_counted(Kind::BadRow, &[], &unreadable(), &[("no row was made unreadable", &|round| {
-        round.figures.insert("spoiled".to_owned(), 0);
-    })]);
+    none_is_counted(
+        Kind::BadRow,
+        &[],
+        &unreadable(),
+        &[("no row was made unreadable", &|round| {
+            round.figures.insert("spoiled".to_owned(), 0);
+        })],
+    );
 }
 
 fn lost(part: Part) -> Round {
@@ -147,7 +164,9 @@ fn an_unknown_outcome_that_is_repeated_or_guessed_is_found() {
         &[lost(Part::DecisionLost), submit_lost()],
         &lost(Part::DecisionAnswerLost),
         &[
-            ("I9: nothing is repeated on a guess: one decision made 2 versions", &|round| end(round).version = 2),
+            ("I9: nothing is repeated on a guess: one decision made 2 versions", &|round| {
+                end(round).version = 2;
+            }),
             ("one decision has Some(2) events", &|round| end(round).events = Some(2)),
             ("as if it had come", &|round| round.calls[0].resolved_from_unknown = false),
             ("COMMITTED, and the row is SUBMITTED v0", &|round| *end(round) = row(7, Submitted, 0)),

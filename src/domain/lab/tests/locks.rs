@@ -16,29 +16,35 @@ fn in_a_circle(round: Round) -> Round {
 }
 
 fn decided_again() -> Round {
-    let (before, after) = ([row(7, Queued, 0), row(8, Queued, 0)], [row(7, Canceled, 1), row(8, Canceled, 1)]);
+    let (before, after) =
+        ([row(7, Queued, 0), row(8, Queued, 0)], [row(7, Canceled, 1), row(8, Canceled, 1)]);
     let decision = Call { retries: 1, ..call("A", "cancel", Answer::Committed, &[&after[0], &after[1]]) };
-    let states: [(&str, &[_]); 2] = [("before", &[&before[0], &before[1]]), ("after", &[&after[0], &after[1]])];
+    let states: [(&str, &[_]); 2] =
+        [("before", &[&before[0], &before[1]]), ("after", &[&after[0], &after[1]])];
     in_a_circle(with_states(gated(Part::DecidedAgain, vec![decision, holder(Answer::Committed)]), &states))
 }
 
 fn moved_on() -> Round {
     let (before, after) = ([row(7, Queued, 0), row(8, Queued, 0)], [row(7, Queued, 0), row(8, Queued, 1)]);
     let decision = Call { retries: 1, ..call("A", "cancel", Answer::Conflict, &[&after[0], &after[1]]) };
-    let states: [(&str, &[_]); 2] = [("before", &[&before[0], &before[1]]), ("after", &[&after[0], &after[1]])];
+    let states: [(&str, &[_]); 2] =
+        [("before", &[&before[0], &before[1]]), ("after", &[&after[0], &after[1]])];
     in_a_circle(with_states(gated(Part::MovedOn, vec![decision, holder(Answer::Committed)]), &states))
 }
 
 #[test]
 fn a_victim_that_does_not_decide_the_whole_again_is_found() {
-    let given_up = |round: &mut Round| round.calls[0] = code("40P01", call("A", "cancel", Answer::Unavailable, &[]));
+    let given_up =
+        |round: &mut Round| round.calls[0] = code("40P01", call("A", "cancel", Answer::Unavailable, &[]));
     each_is_found(
         Kind::Deadlock,
         &[moved_on()],
         &decided_again(),
         &[
             ("A's decision ended with 40P01 and was not decided again", &given_up),
-            ("nobody changed the rows, and A was told CONFLICT", &|round| round.calls[0].answer = Answer::Conflict),
+            ("nobody changed the rows, and A was told CONFLICT", &|round| {
+                round.calls[0].answer = Answer::Conflict;
+            }),
             ("A was the victim, and the holder was told UNAVAILABLE", &|round| {
                 round.calls[1].answer = Answer::Unavailable;
             }),
@@ -54,7 +60,9 @@ fn a_victim_that_does_not_decide_the_whole_again_is_found() {
         &[decided_again()],
         &moved_on(),
         &[
-            ("a row had moved on, and A was told COMMITTED", &|round| round.calls[0].answer = Answer::Committed),
+            ("a row had moved on, and A was told COMMITTED", &|round| {
+                round.calls[0].answer = Answer::Committed;
+            }),
             ("there are 2 versions more", &|round| end(round).version = 1),
             ("a row has another state", &|round| end(round).status = Canceled),
             ("A was told other rows than there are", &|round| round.calls[0].told[1].version = 0),
@@ -90,13 +98,15 @@ fn a_circle_that_did_not_form_is_not_counted() {
 }
 
 fn ascending() -> Round {
-    let (before, after) = ([row(7, Queued, 0), row(8, Queued, 0)], [row(7, Canceled, 1), row(8, Canceled, 1)]);
+    let (before, after) =
+        ([row(7, Queued, 0), row(8, Queued, 0)], [row(7, Canceled, 1), row(8, Canceled, 1)]);
     let calls = vec![
         call("A", "cancel", Answer::Committed, &[&after[0], &after[1]]),
         call("B", "cancel", Answer::Conflict, &[&after[0], &after[1]]),
         holder(Answer::Committed),
     ];
-    let states: [(&str, &[_]); 2] = [("before", &[&before[0], &before[1]]), ("after", &[&after[0], &after[1]])];
+    let states: [(&str, &[_]); 2] =
+        [("before", &[&before[0], &before[1]]), ("after", &[&after[0], &after[1]])];
     with_figures(with_states(gated(Part::Ascending, calls), &states), &[("locked_second_us", 950)])
 }
 
@@ -107,7 +117,9 @@ fn a_deadlock_in_ascending_order_is_found() {
         &[],
         &ascending(),
         &[
-            ("locks in ascending order never deadlock: A met a deadlock", &|round| round.calls[0].retries = 1),
+            ("locks in ascending order never deadlock: A met a deadlock", &|round| {
+                round.calls[0].retries = 1;
+            }),
             ("locks in ascending order never deadlock: B met a deadlock", &|round| {
                 round.calls[1] = code("40P01", call("B", "cancel", Answer::Unavailable, &[]));
             }),
@@ -181,7 +193,9 @@ fn ends_of_a_wait_that_are_not_told_apart_are_found() {
         &[held_too_long(), held_in_a_circle()],
         &waited_in_vain(),
         &[
-            ("the row had moved on, and A was told COMMITTED", &|round| round.calls[0].answer = Answer::Committed),
+            ("the row had moved on, and A was told COMMITTED", &|round| {
+                round.calls[0].answer = Answer::Committed;
+            }),
             ("A was told QUEUED v0", &|round| round.calls[0].told[0].version = 0),
             ("the version went from 0 to 2", &|round| {
                 end(round).version = 2;

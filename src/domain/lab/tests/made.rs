@@ -43,8 +43,10 @@ pub(super) fn with_events(events: i64, row: RowSeen) -> RowSeen {
 }
 
 /// The same, claimed.
-pub(super) fn claimed(by: &str, claim_no: i64, row: RowSeen) -> RowSeen {
-    RowSeen { claimed_by: Some(by.to_owned()), claim_no, ..row }
+pub(super) fn claimed(by: &str, claim_no: i64, mut row: RowSeen) -> RowSeen {
+    row.claimed_by = Some(by.to_owned());
+    row.claim_no = claim_no;
+    row
 }
 
 /// The same with counts.

@@ -88,8 +88,10 @@ fn a_claim_whose_overlap_was_not_seen_is_not_counted() {
 
 fn decide() -> Round {
     let (before, after) = (row(7, Submitted, 0), with_events(1, row(7, Rejected, 1)));
-    let calls =
-        vec![call("A", "approve", Answer::Conflict, &[&after]), call("B", "reject", Answer::Committed, &[&after])];
+    let calls = vec![
+        call("A", "approve", Answer::Conflict, &[&after]),
+        call("B", "reject", Answer::Committed, &[&after]),
+    ];
     with_states(gated(Part::Decide, calls), &[("before", &[&before]), ("after", &[&after])])
 }
 
@@ -133,7 +135,8 @@ fn cancel_and_finish() -> Round {
     let after = counted(3, claimed("B", 1, row(7, Succeeded, 2)));
     let calls =
         vec![call("A", "cancel", Answer::Conflict, &[&after]), call("B", "finish", Answer::Committed, &[])];
-    let round = with_states(gated(Part::CancelAndFinish, calls), &[("before", &[&before]), ("after", &[&after])]);
+    let round =
+        with_states(gated(Part::CancelAndFinish, calls), &[("before", &[&before]), ("after", &[&after])]);
     with_figures(round, &[("words", 3)])
 }
 
@@ -189,7 +192,9 @@ fn a_cancel_that_has_its_way_together_with_another_is_found() {
         &cancel_then_finish(),
         &[
             ("I3: counts stand in SUCCEEDED alone", &|round| end(round).words = 3),
-            ("0 cancels took effect, and the row is CANCELED", &|round| round.calls[0].answer = Answer::Conflict),
+            ("0 cancels took effect, and the row is CANCELED", &|round| {
+                round.calls[0].answer = Answer::Conflict;
+            }),
             ("the version went from 1 to 2", &|round| end(round).version = 2),
         ],
     );
@@ -201,8 +206,7 @@ fn budget(part: Part, approved: bool) -> Round {
     let after = [row(7, Queued, 1), second];
     let answer = if approved { Answer::Committed } else { Answer::Conflict };
     let calls = vec![call("A", "approve", Answer::Committed, &[]), call("B", "approve", answer, &[])];
-    let states: [(&str, &[_]); 2] =
-        [("before", &[&held[0], &held[1]]), ("after", &[&after[0], &after[1]])];
+    let states: [(&str, &[_]); 2] = [("before", &[&held[0], &held[1]]), ("after", &[&after[0], &after[1]])];
     with_figures(with_states(gated(part, calls), &states), &[("limit", 1)])
 }
 

@@ -1,7 +1,7 @@
 //! Whole reports: read again as they were written, judged by their evidence alone.
 
-use super::made::{call, claimed, gated, row, server, with_states};
 use super::evidence;
+use super::made::{call, claimed, gated, row, server, with_states};
 use crate::domain::Status::{Queued, Running};
 use crate::domain::lab::{
     Answer, Evidence, Experiment, Kind, Outcome, Part, Report, Round, Server, Verdict, judge, lanes,
@@ -33,7 +33,10 @@ fn what_is_written_is_read_again() {
     let experiment = &value["experiments"][0];
     assert_eq!((&experiment["name"], &experiment["verdict"]), (&"claim-race".into(), &"broken".into()));
     assert_eq!((&experiment["proving"], &experiment["wins"]["B"]), (&1.into(), &2.into()));
-    assert_eq!((&experiment["rounds"][0]["calls"][1]["answer"], &value["outcome"]), (&"won".into(), &"broken".into()));
+    assert_eq!(
+        (&experiment["rounds"][0]["calls"][1]["answer"], &value["outcome"]),
+        (&"won".into(), &"broken".into())
+    );
     assert_eq!((&experiment["waits"]["seen"], &experiment["waits"]["p50_ms"]), (&4.into(), &2.0.into()));
 }
 
@@ -76,11 +79,10 @@ fn every_part_has_to_be_shown() {
         assert_eq!(kind.name().parse::<Kind>(), Ok(kind));
     }
     let (before, after) = (row(7, Queued, 0), claimed("B", 1, row(7, Running, 1)));
-    let calls = vec![
-        call("A", "cancel", Answer::Conflict, &[&after]),
-        call("B", "claim", Answer::Won, &[&after]),
-    ];
-    let round = with_states(gated(Part::CancelAndClaim, calls), &[("before", &[&before]), ("after", &[&after])]);
+    let calls =
+        vec![call("A", "cancel", Answer::Conflict, &[&after]), call("B", "claim", Answer::Won, &[&after])];
+    let round =
+        with_states(gated(Part::CancelAndClaim, calls), &[("before", &[&before]), ("after", &[&after])]);
     let judged = judge(&evidence(Kind::CancelRace, vec![round]), &server());
     assert_eq!((judged.verdict, judged.proving), (Verdict::NotShown, 1));
     assert!(judged.message.contains("cancel and finish"), "{}", judged.message);
