@@ -54,7 +54,8 @@ async fn behind_a_pooler_what_needs_session_settings_cannot_run() {
     assert_eq!(report["server"]["pooler"], true);
     for found in report["experiments"].as_array().expect("a list") {
         let (name, verdict) = (&found["name"], &found["verdict"]);
-        let expected = if name == "lock-timeout" { "cannot_run_here" } else { "holds" };
+        let cannot = name == "lock-timeout" || name == "pool-starvation";
+        let expected = if cannot { "cannot_run_here" } else { "holds" };
         assert_eq!(verdict, expected, "{name}: {}", found["message"]);
     }
     assert_eq!(run.code, 0);
