@@ -14,9 +14,11 @@ mod doctor;
 mod events;
 mod exit;
 mod instances;
+mod interrupt;
 mod json;
 mod lab;
 mod launch;
+mod limits;
 mod list;
 mod manual;
 mod migrate;
@@ -35,8 +37,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, PrivateCommand, QueueArgs, SettingsArgs,
-    ShowArgs, StopArgs, SubmitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, MatchingArgs, PrivateCommand, QueueArgs,
+    SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -120,7 +120,9 @@ pub async fn run(start: Start) -> color_eyre::Result<End> {
     let (heard, listener) = ears(&performer.db, workers.as_ref());
     let watch = Watch::default();
     let predecessor = None;
-    let mut root = Root { ui, workers, successor, predecessor, told, performer, heard, listener, watch };
+    let farewells = Vec::new();
+    let mut root =
+        Root { ui, workers, successor, predecessor, told, performer, heard, listener, watch, farewells };
     let ending = root.serve(&mut signals).await;
     Ok(root.end(ending, &mut signals, &performer_session).await)
 }
@@ -140,6 +142,8 @@ struct Root {
     listener: Option<JoinHandle<()>>,
     /// Whether the console takes what it is sent.
     watch: Watch,
+    /// What is to be said once the terminal is given back.
+    farewells: Vec<String>,
 }
 
 impl Root {
@@ -281,6 +285,10 @@ impl Root {
             Effect::Decide { request, kind, rows, reason, tenant } => {
                 performer.decide(request, kind, rows, reason, tenant);
             }
+            Effect::DecideChunk { request, matching, reason, after } => {
+                performer.decide_chunk(request, *matching, reason, after);
+            }
+            Effect::Farewell { text } => self.farewells.push(text),
             Effect::Stop { request, mode, instances, reason } => {
                 performer.stop(request, mode, instances, reason);
             }

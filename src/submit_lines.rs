@@ -8,13 +8,14 @@
 mod reader;
 
 use std::io::{self, BufRead};
+use std::pin::pin;
 
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::db::{Db, DbError, OnUnknown, Preview};
-use crate::domain::input::{SubmissionKey, check_text, decode_text};
-use crate::domain::outcome::Submitted;
+use crate::domain::input::{LineKeys, SubmissionKey, check_text, decode_text};
+use crate::domain::outcome::{SubmitVerdict, Submitted};
 use crate::domain::{NewTask, Refusal};
 use reader::{Line, next_line};
 
@@ -36,22 +37,33 @@ pub struct Job {
 }
 
 /// Under which keys lines are submitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keys {
     /// New ones: each run makes new tasks.
     Fresh,
     /// Made of this, the line's number and its text: another attempt at the same file makes no line twice.
     Of(Uuid),
+    /// The submitter's own, with the line's number: the same run again, today or tomorrow, makes no line twice.
+    Named(LineKeys),
 }
 
 impl Keys {
-    fn of(self, line: u64, text: &str) -> SubmissionKey {
+    fn of(&self, line: u64, text: &str) -> SubmissionKey {
         match self {
             Self::Fresh => SubmissionKey::fresh(),
             Self::Of(attempt) => {
-                let id = Uuid::new_v5(&attempt, format!("{line}/{text}").as_bytes());
+                let id = Uuid::new_v5(attempt, format!("{line}/{text}").as_bytes());
                 SubmissionKey { id, given: None }
             }
+            Self::Named(keys) => keys.line(line),
+        }
+    }
+
+    /// How much of each text is wanted back: of one that was known by its name it must be told whether it is the same.
+    const fn preview(&self) -> Preview {
+        match self {
+            Self::Fresh | Self::Of(_) => Preview::Beginning,
+            Self::Named(_) => Preview::Whole,
         }
     }
 }
@@ -66,6 +78,11 @@ pub enum Step<'a> {
         /// Why.
         message: String,
     },
+    /// Lines are being sent; whether they are in the table is not known until [`Step::Sent`].
+    Sending {
+        /// The first of them.
+        from: u64,
+    },
     /// These are in the table.
     Sent {
         /// The tasks, those that were there before among them.
@@ -79,7 +96,17 @@ pub enum Step<'a> {
 #[derive(Debug)]
 pub enum Stopped {
     /// The file cannot be read on.
-    Reading(io::Error),
+    Reading {
+        /// Why.
+        error: io::Error,
+        /// The first line of which nothing was sent.
+        from: u64,
+    },
+    /// It was asked to.
+    Asked {
+        /// The first line of which nothing was sent.
+        from: u64,
+    },
     /// The database did not take the lines from this one on.
     Sending {
         /// What it said.
@@ -96,6 +123,8 @@ struct Chunk {
     bytes: usize,
     refused: Vec<(u64, String)>,
     read: u64,
+    /// The number of the last line in it.
+    last: u64,
 }
 
 impl Chunk {
@@ -104,7 +133,7 @@ impl Chunk {
     }
 }
 
-/// Submits every good line of `source`.
+/// Submits every good line of `source`, until `halt`: what is under way then is still waited for.
 ///
 /// # Errors
 /// Where it stopped.
@@ -112,6 +141,7 @@ pub async fn submit_lines(
     db: &Db,
     source: impl BufRead + Send + 'static,
     job: &Job,
+    halt: impl Future<Output = ()>,
     on_unknown: OnUnknown<'_>,
     mut tell: impl FnMut(Step<'_>),
 ) -> Result<(), Stopped> {
@@ -123,20 +153,51 @@ pub async fn submit_lines(
             let _ = chunks.blocking_send(Err(error));
         }
     });
-    while let Some(chunk) = read.recv().await {
-        let Chunk { lines, refused, read, .. } = chunk.map_err(Stopped::Reading)?;
+    let mut halt = pin!(halt);
+    let mut next = 1;
+    loop {
+        let chunk = tokio::select! {
+            biased;
+            () = &mut halt => return Err(Stopped::Asked { from: next }),
+            chunk = read.recv() => chunk,
+        };
+        let Some(chunk) = chunk else { return Ok(()) };
+        let Chunk { lines, refused, read, last, .. } =
+            chunk.map_err(|error| Stopped::Reading { error, from: next })?;
         for (line, message) in refused {
             tell(Step::Refused { line, message });
         }
-        let Some((from, _)) = lines.first() else { continue };
-        let from = *from;
-        let texts: Vec<_> =
-            lines.iter().map(|(line, text)| (job.keys.of(*line, text), text.as_str())).collect();
-        let made = db.submit_all(&texts, &job.task, Preview::Beginning, on_unknown).await;
-        let made = made.map_err(|error| Stopped::Sending { error, from })?;
-        tell(Step::Sent { made: &made, read });
+        if let Some((from, _)) = lines.first() {
+            let from = *from;
+            tell(Step::Sending { from });
+            let texts: Vec<_> =
+                lines.iter().map(|(line, text)| (job.keys.of(*line, text), text.as_str())).collect();
+            let answers = db.submit_all(&texts, &job.task, job.keys.preview(), on_unknown).await;
+            let answers = answers.map_err(|error| Stopped::Sending { error, from })?;
+            let mut made = Vec::with_capacity(answers.len());
+            for ((line, text), answer) in lines.iter().zip(answers) {
+                match judged(text, answer) {
+                    Ok(submitted) => made.push(submitted),
+                    Err(message) => tell(Step::Refused { line: *line, message }),
+                }
+            }
+            tell(Step::Sent { made: &made, read });
+        }
+        next = last + 1;
     }
-    Ok(())
+}
+
+/// The task of a line, or why its text is not in the table.
+fn judged(text: &str, answer: SubmitVerdict) -> Result<Submitted, String> {
+    match answer {
+        SubmitVerdict::Taken => {
+            Err("key: another tenant's task has its submission id; use another key".to_owned())
+        }
+        SubmitVerdict::Submitted(Submitted { task, .. }) if !task.input_is_cut() && task.input != text => {
+            Err(format!("key: task {} was submitted under it before, with another text", task.id))
+        }
+        SubmitVerdict::Submitted(submitted) => Ok(submitted),
+    }
 }
 
 /// Reads to the end, or until nobody takes what is read.
@@ -158,6 +219,7 @@ fn read_chunks(
             Err(refusal) => chunk.refused.push((number, refusal.to_string())),
         }
         chunk.read = read;
+        chunk.last = number;
         if chunk.is_full() && chunks.blocking_send(Ok(std::mem::take(&mut chunk))).is_err() {
             return Ok(());
         }

@@ -2,6 +2,8 @@
 
 #[path = "tls/certs.rs"]
 mod certs;
+#[path = "tls/middle.rs"]
+mod middle;
 #[path = "tls/server.rs"]
 mod server;
 

@@ -42,19 +42,24 @@ GRANT INSERT (tenant, submission, submission_key, input, submitted_by, four_eyes
 GRANT UPDATE (status, version, cancel_requested, attempt, claimed_by, error, scheduled_at, finished_at)
     ON :"schema".tasks TO :"operator";
 GRANT INSERT, UPDATE ON :"schema".queues TO :"operator";
+-- To set tenants' limits; an approval counts there, too.
+GRANT INSERT, UPDATE ON :"schema".limits TO :"operator";
 -- To ask workers elsewhere to stop.
 GRANT UPDATE (stop_version, stop_mode, stop_by, stop_at, stop_reason) ON :"schema".instances TO :"operator";
 
--- The worker claims, finishes and recovers, and keeps its own row. It submits nothing and pauses nothing. To the server a
+-- The worker claims, finishes and recovers, and keeps its own row. It submits nothing, pauses nothing and limits nobody. To the server a
 -- claim and an approval are updates of the same columns, so a login with this role can also decide: keep it for services.
 GRANT UPDATE (status, version, claim_no, attempt, claimed_by, cancel_requested, words, bytes, runes, output, error,
               scheduled_at, started_at, finished_at)
     ON :"schema".tasks TO :"worker";
 GRANT INSERT, UPDATE, DELETE ON :"schema".instances TO :"worker";
+-- A claim of a limited tenant's task counts; and at a shutdown it cancels what it runs, by the statement that decides.
+GRANT UPDATE (claims, approved_on, approved) ON :"schema".limits TO :"worker";
 
--- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time
--- and the session's role are the database's to fill in, so that they cannot be made up.
-GRANT INSERT (task_id, instance, queue, actor, move, status_before, status_after, version_before, version_after, reason,
+-- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time,
+-- the session's role and what the session called itself (`process`) are the database's to fill in, so that no statement
+-- can make them up.
+GRANT INSERT (task_id, instance, queue, tenant, actor, move, status_before, status_after, version_before, version_after, reason,
               operation_id)
     ON :"schema".events TO :"operator", :"worker";
 

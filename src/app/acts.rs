@@ -48,12 +48,8 @@ pub struct Acts {
     pub decisions: Vec<Act>,
     /// Requests to stop, in the order in which they were sent.
     pub stops: Vec<StopAct>,
-    /// Why nobody can be asked to stop with this role, once that was refused.
-    pub stop_denied: Option<String>,
     /// Decisions about queues, in the order in which they were sent.
     pub queues: Vec<QueueAsked>,
-    /// Why no queue can be paused or resumed with this role, once that was refused.
-    pub queues_denied: Option<String>,
     /// Files and samples that are being submitted.
     pub lines: Vec<Lines>,
     /// Files that were not submitted to their end. Another attempt goes under the same number, so that no line of

@@ -130,7 +130,7 @@ impl State {
     pub fn stop_denied(&self) -> Option<String> {
         match &self.session.access {
             Access::ReadOnly { reason } => Some(format!("read-only: {reason}")),
-            Access::ReadWrite => self.acts.stop_denied.clone(),
+            Access::ReadWrite => self.session.stop_denied.clone(),
         }
     }
 
@@ -188,6 +188,12 @@ fn decision_refusal(state: &State, kind: DecisionKind) -> Option<String> {
     if let Some(denied) = state.decide_denied() {
         return Some(denied);
     }
+    if state.acts_on_all() {
+        return state.all_refused(kind);
+    }
+    if state.is_loading_to_mark() {
+        return Some("what matches is still being loaded to be marked: a moment".to_owned());
+    }
     match subjects(state) {
         Err(why) => Some(why),
         Ok((rows, _)) => match rows.as_slice() {
@@ -205,7 +211,7 @@ fn stop_refusal(state: &State) -> Option<String> {
         let key = state.keymap.label(Action::DrainInstance);
         return Some(format!("{key} is for an instance on screen 2"));
     }
-    if state.workers_pane == WorkersPane::Queues {
+    if state.workers_pane != WorkersPane::Instances {
         return Some(
             "that is for an instance; Tab leads to them, `:pause` keeps workers from a queue".to_owned(),
         );

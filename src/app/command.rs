@@ -9,11 +9,14 @@ use super::keys::Action;
 use super::overlay::Overlay;
 use super::question::AskedFrom;
 use super::shutdown::AskedBy;
-use super::state::{Screen, State};
-use crate::domain::Status;
+use super::state::{Pane, Screen, State};
 use crate::domain::observed::{Filter, Listed};
 use crate::domain::queue::QueueAct;
 use crate::domain::text::visible;
+use crate::domain::{DecisionKind, Status};
+
+/// Stands for all that match the filter of the list where numbers of tasks could stand.
+const ALL: &str = "--all";
 
 /// Commands that were typed, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,7 +36,11 @@ pub struct Verb {
 /// The verbs, in the order of help.
 pub const VERBS: &[Verb] = &[
     Verb { name: "goto", argument: "ID", long: "show this task" },
-    Verb { name: "cancel", argument: "[ID...]", long: "cancel these tasks, or the one under the cursor" },
+    Verb {
+        name: "cancel",
+        argument: "[ID...]",
+        long: "cancel these tasks, or the one under the cursor; --all: all that match the filter",
+    },
     Verb { name: "requeue", argument: "[ID...]", long: "requeue them" },
     Verb { name: "approve", argument: "[ID...]", long: "approve them" },
     Verb { name: "reject", argument: "[ID...]", long: "reject them" },
@@ -90,6 +97,7 @@ pub fn completions(state: &State, typed: &str) -> Vec<String> {
     };
     let (before, last) = rest.rsplit_once(' ').map_or(("", rest), |(before, last)| (before, last));
     let words: BTreeSet<String> = match verb {
+        "cancel" | "requeue" | "approve" | "reject" if before.is_empty() => BTreeSet::from([ALL.to_owned()]),
         "stop" => state.stop_words(before).into_iter().collect(),
         "pause" if before.is_empty() => state.queue_words(QueueAct::Pause).into_iter().collect(),
         "resume" if before.is_empty() => state.queue_words(QueueAct::Resume).into_iter().collect(),
@@ -202,10 +210,29 @@ impl State {
         }
     }
 
+    /// Asks about all that match the filter of the list, which must be on screen.
+    fn decide_all(&mut self, action: Action, kind: DecisionKind) {
+        if self.screen != Screen::Tasks {
+            self.show(Screen::Tasks);
+            return self.hint("the list was not on screen; here it is. Look, then ask again (: and Up)");
+        }
+        self.pane = Pane::List;
+        if !self.acts_on_all() {
+            self.mark_all_matching();
+        }
+        match refusal(self, action) {
+            Some(why) => self.hint(why),
+            None => self.ask_all(kind),
+        }
+    }
+
     /// Asks about tasks that were named by number. Only what is on screen can be decided: a number alone does
     /// not say as what the operator saw it.
     fn decide_ids(&mut self, action: Action, rest: &str) {
         let Some(kind) = decision(action) else { return };
+        if rest == ALL {
+            return self.decide_all(action, kind);
+        }
         if rest.is_empty() {
             match refusal(self, action) {
                 Some(why) => self.hint(why),

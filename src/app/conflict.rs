@@ -11,6 +11,7 @@ use super::log::{Level, Source};
 use super::overlay::Overlay;
 use super::state::State;
 use crate::domain::figure::age;
+use crate::domain::limit::OverLimit;
 use crate::domain::outcome::{Decided, Verdict};
 use crate::domain::{DecisionKind, LastChange, Task, TaskId};
 
@@ -19,6 +20,8 @@ use crate::domain::{DecisionKind, LastChange, Task, TaskId};
 pub struct Conflict {
     /// What was asked.
     pub kind: DecisionKind,
+    /// Who asked.
+    pub operator: String,
     /// The rows that stood in the way, by ascending id; there is at least one.
     pub rows: Vec<ConflictRow>,
     /// How many other rows of the same decision were left as they were.
@@ -55,6 +58,13 @@ pub enum ConflictAnswer {
         /// The row.
         task: Box<Task>,
     },
+    /// Its tenant has no room for it today.
+    OverLimit {
+        /// The row.
+        task: Box<Task>,
+        /// What is left of the day, and what was asked for.
+        over: OverLimit,
+    },
     /// No such row (for this tenant).
     NotFound,
 }
@@ -63,7 +73,7 @@ impl ConflictAnswer {
     /// The row as it is now; none: there is none.
     pub fn task(&self) -> Option<&Task> {
         match self {
-            Self::Now { task, .. } | Self::Refused { task } => Some(task),
+            Self::Now { task, .. } | Self::Refused { task } | Self::OverLimit { task, .. } => Some(task),
             Self::NotFound => None,
         }
     }
@@ -78,7 +88,8 @@ impl Conflict {
     /// What happened, in words, at time `now` since the program's start. May hold text from the database.
     pub fn lines(&self, now: Duration) -> Vec<String> {
         let since = now.saturating_sub(self.arrived);
-        let mut lines: Vec<_> = self.rows.iter().flat_map(|row| row.lines(self.kind, since)).collect();
+        let mut lines: Vec<_> =
+            self.rows.iter().flat_map(|row| row.lines(self.kind, &self.operator, since)).collect();
         match self.held {
             0 => {}
             1 => lines.push("1 other task was left as it is: all or none.".to_owned()),
@@ -96,14 +107,19 @@ impl Conflict {
 }
 
 impl ConflictRow {
-    /// What happened to this row, in words, `since` after the answer.
-    pub fn lines(&self, kind: DecisionKind, since: Duration) -> Vec<String> {
+    /// What happened to this row, in words for `operator`, `since` after the answer.
+    pub fn lines(&self, kind: DecisionKind, operator: &str, since: Duration) -> Vec<String> {
         let asked = format!("You asked to {kind} {} as you saw it: v{}.", self.id, self.version_seen);
         let (task, last) = match &self.answer {
             ConflictAnswer::Now { task, last } => (task, last),
             ConflictAnswer::Refused { .. } => {
                 let rule = "You submitted it yourself: another operator must approve it (four eyes).";
                 return vec![asked, rule.to_owned()];
+            }
+            ConflictAnswer::OverLimit { task, over } => {
+                let left = format!("Left {}: {}.", task.status, over.words(&task.tenant));
+                let until = "The day ends at midnight UTC; `taskdeck limit` sets another limit.";
+                return vec![asked, left, until.to_owned()];
             }
             ConflictAnswer::NotFound => {
                 return vec![asked, "There is no such task for this tenant.".to_owned()];
@@ -119,10 +135,11 @@ impl ConflictRow {
                 let ago = Duration::from_millis(last.ago_ms.try_into().unwrap_or(0)) + since;
                 let why = last.reason.as_ref().map(|reason| format!(": \"{reason}\"")).unwrap_or_default();
                 format!(
-                    "{} {} {} ago (v{} → v{}){why}.",
+                    "{} {} {} ago{} (v{} → v{}){why}.",
                     last.actor,
                     last.did(),
                     age(ago),
+                    last.elsewhere(operator),
                     last.version_after - 1,
                     last.version_after
                 )
@@ -141,6 +158,7 @@ impl State {
             let answer = match verdict {
                 Verdict::Conflict { task, last } => ConflictAnswer::Now { task: Box::new(task), last },
                 Verdict::Refused { task } => ConflictAnswer::Refused { task: Box::new(task) },
+                Verdict::OverLimit { task, over } => ConflictAnswer::OverLimit { task: Box::new(task), over },
                 Verdict::NotFound => ConflictAnswer::NotFound,
                 Verdict::Held { .. } | Verdict::Committed { .. } => {
                     held += 1;
@@ -157,7 +175,8 @@ impl State {
             );
             return;
         }
-        let conflict = Conflict { kind: act.kind, rows, held, arrived: self.now, cursor: 0 };
+        let operator = self.session.operator.clone();
+        let conflict = Conflict { kind: act.kind, operator, rows, held, arrived: self.now, cursor: 0 };
         for line in conflict.lines(self.now) {
             self.log.push(self.now, Level::Warn, Source::Operator, format!("nothing was changed: {line}"));
         }

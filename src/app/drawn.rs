@@ -78,6 +78,7 @@ impl State {
             }
             _ => Vec::new(),
         };
+        self.bulk_question_drawn();
         // What lies over the rows hides them: they were seen as they were before.
         if self.overlays.iter().any(Overlay::hides_rows) {
             return;

@@ -1,5 +1,6 @@
 //! What the console wants done, as data. The root does it and answers with a [`super::Message`].
 
+use crate::domain::bulk::Matching;
 use crate::domain::instance::SeenInstance;
 use crate::domain::observed::Filter;
 use crate::domain::queue::QueueAct;
@@ -28,6 +29,17 @@ pub enum Effect {
         reason: Option<String>,
         /// Only rows of this tenant, if set.
         tenant: Option<String>,
+    },
+    /// Decide about the next chunk of all that match, which the operator has confirmed; the answer is `ChunkDecided`.
+    DecideChunk {
+        /// Numbers it.
+        request: RequestId,
+        /// What is decided and about which tasks, as a look found them and a frame showed it.
+        matching: Box<Matching>,
+        /// Why, as the operator put it.
+        reason: Option<String>,
+        /// Only ids above this.
+        after: Option<TaskId>,
     },
     /// Ask instances to stop, which the operator has confirmed; the answer is `StopAnswered`.
     Stop {
@@ -101,6 +113,11 @@ pub enum Effect {
         /// Writes whose answer is not known; to be said on stderr.
         unanswered: usize,
     },
+    /// Say this on standard error once the terminal is given back: the process is about to end.
+    Farewell {
+        /// One line; may hold text from the database.
+        text: String,
+    },
     /// End the process: nothing of it is in flight.
     Quit,
 }
@@ -119,6 +136,15 @@ pub enum Read {
         /// At most so many rows.
         limit: usize,
     },
+    /// How many match, for a decision about all of them.
+    Matching {
+        /// Comes back with the answer.
+        look: u64,
+        /// Which decision.
+        kind: DecisionKind,
+        /// Which tasks.
+        filter: Filter,
+    },
     /// Tallies, oldest due task, rates.
     Overview,
     /// One task with its whole text and its events.
@@ -132,6 +158,8 @@ pub enum Read {
     Instances,
     /// Every queue that holds something or was ever paused.
     Queues,
+    /// Every tenant that has a limit.
+    Limits,
     /// The server as a session sees it.
     Health,
     /// This process's own pools and statements; needs no database.

@@ -1,10 +1,11 @@
 //! What can be done now, computed from the table of keys.
 
 use super::availability::{availability, decision};
+use super::bulk::Stopping;
 use super::input::layer_of;
 use super::keys::{Action, Layer, entry};
 use super::overlay::Overlay;
-use super::question::QuestionFocus;
+use super::question::{Ask, Focus};
 use super::shutdown::ShutdownPhase;
 use super::state::{Pane, Screen, State, WorkersPane};
 use crate::domain::StopMode;
@@ -68,6 +69,18 @@ type Acts = Vec<(Action, Option<String>)>;
 
 const REASON: &[(Action, &str)] = &[(Action::Open, "reason is written"), (Action::Back, "back to y and n")];
 
+/// What a question offers.
+fn answers(question: &dyn Ask) -> Acts {
+    if question.reason().focus == Focus::Reason {
+        return REASON.iter().map(|(action, label)| (*action, Some((*label).to_owned()))).collect();
+    }
+    let mut acts: Acts =
+        vec![(Action::Yes, Some(question.yes())), (Action::No, Some(question.no().to_owned()))];
+    acts.extend(question.other().map(|(other, label)| (other, Some(label.to_owned()))));
+    acts.push((Action::Reason, None));
+    acts
+}
+
 fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
     let plain = |actions: &[Action]| -> Acts { actions.iter().map(|action| (*action, None)).collect() };
     let said = |list: &[(Action, &str)]| -> Acts {
@@ -76,37 +89,18 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
     match overlay {
         None => screen_acts(state),
         Some(Overlay::FirstStart) => said(&[(Action::Yes, "submit samples"), (Action::No, "start empty")]),
-        Some(Overlay::Question(question)) => match question.focus {
-            QuestionFocus::Answer => vec![
-                (Action::Yes, Some(question.yes())),
-                (Action::No, Some("keep".to_owned())),
-                (Action::Reason, None),
-            ],
-            QuestionFocus::Reason => said(REASON),
+        Some(Overlay::Question(question)) => answers(question),
+        Some(Overlay::Bulk(question)) => answers(&**question),
+        Some(Overlay::BulkRun) => match state.bulk.run.as_ref().map(|run| (run.has_ended(), run.stopping)) {
+            Some((false, Stopping::No)) => said(&[(Action::Back, "stop after this chunk")]),
+            Some((false, Stopping::Yes)) => plain(&[Action::Help]),
+            Some((true, _)) | None => said(&[(Action::Open, "close")]),
         },
-        Some(Overlay::Stop(question)) => match question.focus {
-            QuestionFocus::Answer => {
-                let (other, label) = question.other();
-                vec![
-                    (Action::Yes, Some(question.yes())),
-                    (Action::No, Some("keep".to_owned())),
-                    (other, Some(label.to_owned())),
-                    (Action::Reason, None),
-                ]
-            }
-            QuestionFocus::Reason => said(REASON),
-        },
+        Some(Overlay::Stop(question)) => answers(question),
+        Some(Overlay::Queue(question)) => answers(question),
         Some(Overlay::StopConflict | Overlay::QueueConflict) => {
             said(&[(Action::Open, "look at it"), (Action::Back, "close")])
         }
-        Some(Overlay::Queue(question)) => match question.focus {
-            QuestionFocus::Answer => vec![
-                (Action::Yes, Some(question.yes())),
-                (Action::No, Some("do not".to_owned())),
-                (Action::Reason, None),
-            ],
-            QuestionFocus::Reason => said(REASON),
-        },
         Some(Overlay::SubmitLines { .. }) => {
             said(&[(Action::Yes, "submit each line"), (Action::No, "do not")])
         }
@@ -126,6 +120,7 @@ fn acts(state: &State, overlay: Option<&Overlay>) -> Acts {
         }
         Some(Overlay::Submit) => said(&[
             (Action::Submit, "submit"),
+            (Action::Hold, state.submit.turns_to()),
             (Action::NextPane, "next field"),
             (Action::Back, "close, keep the text"),
         ]),
@@ -184,6 +179,18 @@ fn screen_acts(state: &State) -> Acts {
                 act.1 = match act.0 {
                     Action::CommandLine => Some("pause, resume".to_owned()),
                     Action::Open => Some("its tasks".to_owned()),
+                    Action::NextPane if state.tells_limits() => Some("limits".to_owned()),
+                    Action::NextPane => Some("instances".to_owned()),
+                    _ => None,
+                };
+            }
+            return acts;
+        }
+        Screen::Workers if state.workers_pane == WorkersPane::Limits => {
+            add(&[Action::Open, Action::NextPane, Action::Refresh, Action::Help, Action::Quit]);
+            for act in &mut acts {
+                act.1 = match act.0 {
+                    Action::Open => Some("its tasks".to_owned()),
                     Action::NextPane => Some("instances".to_owned()),
                     _ => None,
                 };
@@ -221,19 +228,12 @@ fn screen_acts(state: &State) -> Acts {
 }
 
 fn dialog_availability(state: &State, overlay: Option<&Overlay>, action: Action) -> Availability {
+    if action == Action::Yes
+        && let Some(reason) = overlay.and_then(Overlay::question).and_then(Ask::blocked)
+    {
+        return Availability::Disabled { reason };
+    }
     match (overlay, action) {
-        (Some(Overlay::Question(question)), Action::Yes) => match question.blocked() {
-            Some(reason) => Availability::Disabled { reason },
-            None => Availability::Enabled,
-        },
-        (Some(Overlay::Stop(question)), Action::Yes) => match question.blocked() {
-            Some(reason) => Availability::Disabled { reason },
-            None => Availability::Enabled,
-        },
-        (Some(Overlay::Queue(question)), Action::Yes) => match question.blocked() {
-            Some(reason) => Availability::Disabled { reason },
-            None => Availability::Enabled,
-        },
         (Some(Overlay::Conflict), action) if decision(action).is_some() => availability(state, action),
         (Some(Overlay::Submit), Action::Submit) => match (state.submit_denied(), state.submit.waits()) {
             (Some(reason), _) => Availability::Disabled { reason },

@@ -196,7 +196,11 @@ fn oldest(state: &State) -> (Well, String, String) {
         // A person wanted it so, and a person ends it.
         _ if is_paused => Well::Doubtful,
         (..=0, _) => Well::No,
-        (_, ..=0) if waiting >= Duration::from_mins(1) => Well::Doubtful,
+        _ if oldest.at_limit.as_ref().is_some_and(|at| at.max_running <= 0) => Well::Doubtful,
+        // One that runs has to end first: here a slot's, there its tenant's.
+        (_, free) if (free <= 0 || oldest.at_limit.is_some()) && waiting >= Duration::from_mins(1) => {
+            Well::Doubtful
+        }
         _ => Well::Yes,
     };
     let why = if is_paused || waiting >= Duration::from_secs(3) {

@@ -49,6 +49,7 @@ fn the_oldest_due_task_ages_and_says_why_it_waits() {
         takers: 0,
         free_slots: 0,
         paused_by: None,
+        at_limit: None,
     });
     console.send(Message::OverviewLoaded(read));
     console.at(1.0).send(Message::Tick);

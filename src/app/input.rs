@@ -7,10 +7,8 @@ use super::keys::{Action, Key, Layer};
 use super::list::Step;
 use super::message::Target;
 use super::overlay::Overlay;
-use super::question::{Question, QuestionFocus};
-use super::queues::QueueQuestion;
+use super::question::{Ask, Focus};
 use super::state::{Pane, Screen, State, WorkersPane};
-use super::stop::StopQuestion;
 
 /// A key that comes again within this time is the same press, held down: terminals wait up to 660 ms before
 /// they repeat a key.
@@ -29,12 +27,10 @@ pub(super) fn layer_of(overlay: Option<&Overlay>) -> Layer {
         Some(Overlay::Submit | Overlay::Command { .. } | Overlay::Search { .. } | Overlay::Tenant { .. }) => {
             Layer::Text
         }
-        Some(
-            Overlay::Question(Question { focus: QuestionFocus::Reason, .. })
-            | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, .. })
-            | Overlay::Queue(QueueQuestion { focus: QuestionFocus::Reason, .. }),
-        ) => Layer::Text,
-        Some(_) => Layer::Dialog,
+        Some(other) => match other.question().map(|question| question.reason().focus) {
+            Some(Focus::Reason) => Layer::Text,
+            Some(Focus::Answer) | None => Layer::Dialog,
+        },
     }
 }
 
@@ -67,10 +63,11 @@ impl State {
         }
         match overlay {
             Overlay::FirstStart => self.first_start_key(action, key, effects),
-            Overlay::Question(_) => self.question_key(action, key, effects),
-            Overlay::Stop(_) => self.stop_key(action, key, effects),
+            Overlay::Question(_) | Overlay::Bulk(_) | Overlay::Stop(_) | Overlay::Queue(_) => {
+                self.question_key(action, key, effects);
+            }
+            Overlay::BulkRun => self.bulk_run_key(action, key),
             Overlay::StopConflict => self.stop_conflict_key(action, key),
-            Overlay::Queue(_) => self.queue_key(action, key, effects),
             Overlay::QueueConflict => self.queue_conflict_key(action, key),
             Overlay::SubmitLines { .. } => self.submit_lines_key(action, key, effects),
             Overlay::Conflict => self.conflict_key(action, key),
@@ -114,15 +111,13 @@ impl State {
                 *chosen = None;
             }
             Some(Overlay::Search { line } | Overlay::Tenant { line, .. }) => line.insert(text),
-            Some(
-                Overlay::Question(Question { focus: QuestionFocus::Reason, reason, .. })
-                | Overlay::Stop(StopQuestion { focus: QuestionFocus::Reason, reason, .. })
-                | Overlay::Queue(QueueQuestion { focus: QuestionFocus::Reason, reason, .. }),
-            ) => reason.insert(text),
-            _ => {
-                let new = self.keymap.label(Action::NewTask);
-                self.hint(format!("pasted text goes into a field only; {new} opens one for a new task"));
-            }
+            other => match other.and_then(Overlay::question_mut).map(Ask::reason_mut) {
+                Some(reason) if reason.focus == Focus::Reason => reason.text.insert(text),
+                _ => {
+                    let new = self.keymap.label(Action::NewTask);
+                    self.hint(format!("pasted text goes into a field only; {new} opens one for a new task"));
+                }
+            },
         }
     }
 
@@ -159,6 +154,12 @@ impl State {
                 {
                     self.queue = Some(queue.name.clone());
                     self.workers_pane = WorkersPane::Queues;
+                }
+            }
+            (None, Target::Limit(at)) => {
+                if let Some(limits) = self.limited().get(at) {
+                    self.limit = Some(limits.tenant.clone());
+                    self.workers_pane = WorkersPane::Limits;
                 }
             }
             (None, Target::Detail) => {

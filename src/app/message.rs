@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use super::effect::RequestId;
 use super::keys::Key;
 use super::log::Level;
+use crate::domain::bulk::{Chunk, Preview, Uncertain};
+use crate::domain::limit::TenantLimits;
 use crate::domain::observed::{Health, LocalWorkers, Overview, Page, PoolFigures, StatementFigures};
 use crate::domain::outcome::{Decided, StopAnswer, Submitted, TaskHistory};
 use crate::domain::queue::{Queue, QueueDecided};
@@ -48,6 +50,13 @@ pub enum Message {
         /// Why.
         failure: ReadFailure,
     },
+    /// How many match arrived, or could not be read.
+    Looked {
+        /// The number of the question.
+        look: u64,
+        /// The answer.
+        result: Result<Preview, ReadFailure>,
+    },
     /// Tallies and rates arrived.
     OverviewLoaded(Overview),
     /// They could not be read.
@@ -76,6 +85,10 @@ pub enum Message {
     QueuesLoaded(Vec<Queue>),
     /// They could not be read.
     QueuesFailed(ReadFailure),
+    /// The tenants that have a limit arrived.
+    LimitsLoaded(Vec<TenantLimits>),
+    /// They could not be read.
+    LimitsFailed(ReadFailure),
     /// The server's health arrived.
     HealthLoaded(Box<Health>),
     /// It could not be read.
@@ -105,6 +118,13 @@ pub enum Message {
         request: RequestId,
         /// What became of it.
         result: Result<Decided, WriteFailure>,
+    },
+    /// The answer to a chunk of all that match. `WriteFailure::Unknown` is not the last one: another follows.
+    ChunkDecided {
+        /// Which.
+        request: RequestId,
+        /// What became of it.
+        result: Result<Chunk, Box<Broken>>,
     },
     /// The answer to a request to stop. `WriteFailure::Unknown` is not the last one: another follows.
     StopAnswered {
@@ -215,6 +235,8 @@ pub enum Target {
     Instance(usize),
     /// A queue's row, by its place in the list.
     Queue(usize),
+    /// The row of a tenant that has a limit, by its place in the list.
+    Limit(usize),
     /// The detail pane.
     Detail,
     /// The wheel, in lines; negative is up.
@@ -275,6 +297,17 @@ pub enum WriteFailure {
         /// What is wrong, with the field's name.
         message: String,
     },
+}
+
+/// Why a chunk of all that match was not decided to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// What became of the part of it that was decided.
+    pub chunk: Chunk,
+    /// Why no more of it was.
+    pub failure: WriteFailure,
+    /// Where that is not known: of which rows.
+    pub uncertain: Option<Uncertain>,
 }
 
 /// What became of a file's lines.

@@ -8,6 +8,7 @@
 
 pub mod acts;
 pub mod availability;
+pub mod bulk;
 pub mod command;
 pub mod conflict;
 pub mod detail;
@@ -23,6 +24,7 @@ pub mod header;
 pub mod help;
 pub mod input;
 pub mod keys;
+mod limits;
 pub mod link;
 pub mod list;
 mod loads;

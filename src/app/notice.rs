@@ -60,8 +60,8 @@ impl State {
     }
 
     /// What a hint is about now: it ends where this changes.
-    pub(super) fn hinted_at(&self) -> (Screen, usize) {
-        (self.screen, self.list.marks.len())
+    pub(super) fn hinted_at(&self) -> (Screen, usize, bool) {
+        (self.screen, self.list.marks.len(), self.list.all.is_some())
     }
 
     /// Takes a hint away that was said `before` the screen or the marks changed.

@@ -1,7 +1,8 @@
 //! What can lie over a screen.
 
+use super::bulk::BulkQuestion;
 use super::editor::Editor;
-use super::question::Question;
+use super::question::{Ask, Question};
 use super::queues::QueueQuestion;
 use super::stop::StopQuestion;
 use crate::domain::{Status, TaskId};
@@ -13,6 +14,10 @@ pub enum Overlay {
     FirstStart,
     /// A decision to confirm.
     Question(Question),
+    /// A decision about all that match to confirm.
+    Bulk(Box<BulkQuestion>),
+    /// The decision about all that match that runs, or its sum: [`super::State::bulk`].
+    BulkRun,
     /// A request to stop to confirm.
     Stop(StopQuestion),
     /// The first of [`super::State::stop_conflicts`].
@@ -84,5 +89,27 @@ impl Overlay {
     /// Whether rows of the screen below may be hidden; what is typed stands in the last lines only.
     pub const fn hides_rows(&self) -> bool {
         !matches!(self, Self::Command { .. } | Self::Search { .. } | Self::Tenant { .. })
+    }
+
+    /// The question, if it is one that is answered by `y` or `n` and takes a reason.
+    pub fn question(&self) -> Option<&dyn Ask> {
+        match self {
+            Self::Question(question) => Some(question),
+            Self::Bulk(question) => Some(&**question),
+            Self::Stop(question) => Some(question),
+            Self::Queue(question) => Some(question),
+            _ => None,
+        }
+    }
+
+    /// The same, to answer it.
+    pub(super) fn question_mut(&mut self) -> Option<&mut dyn Ask> {
+        match self {
+            Self::Question(question) => Some(question),
+            Self::Bulk(question) => Some(&mut **question),
+            Self::Stop(question) => Some(question),
+            Self::Queue(question) => Some(question),
+            _ => None,
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::bulk::Look;
 use super::detail::Follows;
 use super::effect::{Effect, Read};
 use super::link::Link;
@@ -33,6 +34,7 @@ pub struct Refresh {
     pub(super) detail: Slot,
     pub(super) instances: Slot,
     pub(super) queues: Slot,
+    pub(super) limits: Slot,
     pub(super) health: Slot,
     pub(super) figures: Slot,
 }
@@ -117,6 +119,7 @@ pub fn next_wake(state: &State) -> Duration {
         (shown.list, &refresh.list),
         (shown.workers, &refresh.instances),
         (shown.workers, &refresh.queues),
+        (shown.workers, &refresh.limits),
         (shown.database, &refresh.health),
         (shown.database, &refresh.figures),
         (shown.list && state.detail.wants_read(state), &refresh.detail),
@@ -150,6 +153,9 @@ pub(super) fn ask(state: &mut State, effects: &mut Vec<Effect>) {
     let now = state.now;
     let shown = shown(state);
     let mut read = |read| effects.push(Effect::Read(read));
+    if let Some(Look { number: look, kind, filter }) = state.bulk.wanted.take() {
+        read(Read::Matching { look, kind, filter });
+    }
     if state.refresh.overview.take(now) {
         read(Read::Overview);
     }
@@ -174,6 +180,9 @@ pub(super) fn ask(state: &mut State, effects: &mut Vec<Effect>) {
     }
     if shown.workers && state.refresh.queues.take(now) {
         read(Read::Queues);
+    }
+    if shown.workers && state.refresh.limits.take(now) {
+        read(Read::Limits);
     }
     if shown.database && state.refresh.health.take(now) {
         read(Read::Health);
@@ -209,6 +218,7 @@ impl State {
             &mut refresh.detail,
             &mut refresh.instances,
             &mut refresh.queues,
+            &mut refresh.limits,
             &mut refresh.health,
             &mut refresh.figures,
         ] {

@@ -19,9 +19,10 @@ impl State {
             self.hint(format!("{}: {why}", entry(action).short));
             return;
         }
-        if let Some(kind) = decision(action) {
-            self.ask(kind);
-            return;
+        match decision(action) {
+            Some(kind) if self.acts_on_all() => return self.ask_all(kind),
+            Some(kind) => return self.ask(kind),
+            None => {}
         }
         let page = match (self.screen, self.pane) {
             (Screen::Tasks, Pane::Detail) => self.viewport.detail_rows,
@@ -34,12 +35,8 @@ impl State {
         match action {
             Action::Open => self.open(),
             Action::Back => self.back(),
-            Action::NextPane | Action::PreviousPane if self.screen == Screen::Workers => {
-                self.workers_pane = match self.workers_pane {
-                    WorkersPane::Instances => WorkersPane::Queues,
-                    WorkersPane::Queues => WorkersPane::Instances,
-                };
-            }
+            Action::NextPane if self.screen == Screen::Workers => self.next_workers_pane(),
+            Action::PreviousPane if self.screen == Screen::Workers => self.previous_workers_pane(),
             Action::NextPane | Action::PreviousPane => {
                 self.pane = match self.pane {
                     Pane::List => Pane::Detail,
@@ -78,12 +75,12 @@ impl State {
             Action::CommandLine => self.open_command(),
             Action::Help => self.overlays.push(Overlay::Help { scroll: 0 }),
             Action::Refresh => {
-                // What a role may not do is learned from a refusal; it may be allowed by now.
+                // What a role may not do was asked at the start or learned from a refusal; it may be allowed by now.
                 let denied = [
                     self.session.decide_denied.take(),
                     self.session.submit_denied.take(),
-                    self.acts.stop_denied.take(),
-                    self.acts.queues_denied.take(),
+                    self.session.stop_denied.take(),
+                    self.session.queues_denied.take(),
                 ];
                 if denied.iter().any(Option::is_some) {
                     self.say(Level::Info, "reading again; what was refused before may be asked again");
@@ -109,6 +106,7 @@ impl State {
                 self.detail.scroll = step.from(self.detail.scroll, most.saturating_add(1));
             }
             (Screen::Workers, _) if self.workers_pane == WorkersPane::Queues => self.move_queue(step),
+            (Screen::Workers, _) if self.workers_pane == WorkersPane::Limits => self.move_limit(step),
             (Screen::Workers, _) => {
                 let Some(read) = &self.instances.read else { return };
                 let at = self.instance.and_then(|id| read.value.iter().position(|one| one.id == id));
@@ -149,6 +147,7 @@ impl State {
                 Err(why) => self.hint(why),
             },
             (Screen::Workers, _) if self.workers_pane == WorkersPane::Queues => self.show_queue(),
+            (Screen::Workers, _) if self.workers_pane == WorkersPane::Limits => self.show_tenant(),
             (Screen::Workers, _) => {
                 match self
                     .instance_under_cursor()
@@ -174,11 +173,22 @@ impl State {
         }
     }
 
-    /// One step back: the lower pane of screen 2, the detail pane, then the filter, then the marks. Never quits.
+    /// The tasks of the limited tenant under the cursor.
+    fn show_tenant(&mut self) {
+        match self.limit.clone() {
+            Some(tenant) => {
+                self.screen = Screen::Tasks;
+                self.set_filter(Filter { tenant: Some(tenant), ..self.list.filter.clone() });
+            }
+            None => self.hint("there is no row here"),
+        }
+    }
+
+    /// One step back: another pane of screen 2 than the first, the detail pane, then the filter, then the marks. Never quits.
     fn back(&mut self) {
         if self.screen == Screen::Log && self.log.search.take().is_some() {
             self.log.back = 0;
-        } else if self.screen == Screen::Workers && self.workers_pane == WorkersPane::Queues {
+        } else if self.screen == Screen::Workers && self.workers_pane != WorkersPane::Instances {
             self.workers_pane = WorkersPane::Instances;
         } else if self.screen == Screen::Tasks && self.pane == Pane::Detail {
             self.pane = Pane::List;
@@ -186,8 +196,9 @@ impl State {
             self.follow_cursor();
         } else if self.screen == Screen::Tasks && self.list.is_filtered() {
             self.set_filter(self.list.home.clone());
-        } else if self.screen == Screen::Tasks && !self.list.marks.is_empty() {
+        } else if self.screen == Screen::Tasks && (self.list.all.is_some() || !self.list.marks.is_empty()) {
             self.list.marks.clear();
+            self.list.all = None;
             self.list.mark_when_loaded = None;
         } else {
             let quit = self.keymap.label(Action::Quit);

@@ -67,12 +67,12 @@ impl State {
 
     /// How many writes wait for their answer.
     pub fn unanswered(&self) -> usize {
-        self.acts.waiting() + usize::from(self.submit.waits().is_some())
+        self.acts.waiting() + usize::from(self.submit.waits().is_some()) + usize::from(self.bulk_runs())
     }
 
     /// How many writes ended without anybody knowing what became of them.
     fn unresolved(&self) -> usize {
-        self.acts.unresolved() + usize::from(self.submit.unresolved.is_some())
+        self.acts.unresolved() + usize::from(self.submit.unresolved.is_some()) + self.bulk.unresolved
     }
 
     /// The operator wants the process to end.
@@ -139,6 +139,8 @@ impl State {
 
     fn set_phase(&mut self, phase: ShutdownPhase, asked_by: AskedBy) {
         self.shutdown = Some(Shutdown { phase, since: self.now, asked_by });
+        // Whoever wants to end wants no more chunks sent; that it was so is told.
+        self.stop_bulk();
         self.needs_draw = true;
     }
 
@@ -168,6 +170,7 @@ impl State {
             self.local.iter().flat_map(|read| read.value.running.iter().map(|run| run.id)).collect();
         tasks.sort_unstable();
         self.ended = true;
+        self.tell_bulk(effects);
         effects.push(Effect::Leave { tasks, unanswered: self.unanswered() + self.unresolved() });
     }
 
@@ -194,6 +197,7 @@ impl State {
         }
         if self.in_flight() == 0 && self.unresolved() == 0 {
             self.ended = true;
+            self.tell_bulk(effects);
             effects.push(Effect::Quit);
         } else {
             self.leave(effects);
@@ -271,6 +275,8 @@ pub struct Said {
     pub progress: Option<(&'static str, String)>,
     /// One line a task that still runs here.
     pub running: Vec<RunLine>,
+    /// A decision about all that match that stops after its chunk.
+    pub bulk: Option<String>,
     /// Writes without an answer.
     pub unanswered: Option<String>,
     /// What Ctrl-C does now, and what it does once more; none while the question stands.
@@ -343,7 +349,9 @@ pub fn said(state: &State) -> Option<Said> {
         Some(left) => format!("the lease ends in {}", age(left)),
         None => "the lease is recovered".to_owned(),
     };
-    let unanswered = match state.unanswered() {
+    let bulk = state.bulk.run.as_ref().filter(|run| !run.has_ended());
+    let bulk = bulk.map(|run| format!("{}; it stops after the chunk under way.", run.progress()));
+    let unanswered = match state.unanswered() - usize::from(bulk.is_some()) {
         0 => None,
         1 => Some("1 of your acts waits for the database's answer.".to_owned()),
         count => Some(format!("{count} of your acts wait for the database's answer.")),
@@ -354,6 +362,7 @@ pub fn said(state: &State) -> Option<Said> {
         nothing_left: shutdown.phase == ShutdownPhase::Asked && state.in_flight() == 0,
         progress,
         running,
+        bulk,
         unanswered,
         next,
         left_behind: next.map(|_| format!("Tasks left behind stay RUNNING until {lease}; then they run again, or are CANCELED if that was asked.")),

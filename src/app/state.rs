@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::acts::Acts;
+use super::bulk::Bulks;
 use super::command::CommandHistory;
 use super::conflict::Conflict;
 use super::detail::Detail;
@@ -23,6 +24,7 @@ use super::refresh::Refresh;
 use super::shutdown::Shutdown;
 use super::stop::StopConflict;
 use super::submit::SubmitForm;
+use crate::domain::limit::TenantLimits;
 use crate::domain::observed::{Filter, Health, LocalWorkers, Overview, PoolFigures, StatementFigures};
 use crate::domain::queue::Queue;
 use crate::domain::{Approval, Instance, InstanceId, Name, StopRequest};
@@ -60,7 +62,11 @@ pub struct State {
     pub queues: Table<Vec<Queue>>,
     /// Which of them the cursor is on, by name.
     pub queue: Option<String>,
-    /// Which of the two screen 2's keys go to.
+    /// Screen 2's tenants that have a limit.
+    pub limits: Table<Vec<TenantLimits>>,
+    /// Which of them the cursor is on, by name.
+    pub limit: Option<String>,
+    /// Which of them screen 2's keys go to.
     pub workers_pane: WorkersPane,
     /// This process's workers; none where it has none or has not heard of them yet.
     pub local: Option<Read<LocalWorkers>>,
@@ -84,6 +90,8 @@ pub struct State {
     pub wakes: Wakes,
     /// Writes that are not answered yet.
     pub acts: Acts,
+    /// Decisions about all that match.
+    pub bulk: Bulks,
     /// Conflicts to show, the first one first; they wait while something else is open.
     pub conflicts: VecDeque<Conflict>,
     /// Requests to stop that did not reach every instance; shown after the conflicts.
@@ -153,6 +161,10 @@ pub struct Session {
     pub decide_denied: Option<String>,
     /// Why submitting is not possible for this role, where it is not.
     pub submit_denied: Option<String>,
+    /// Why no instance may be asked to stop by this role, where none may.
+    pub stop_denied: Option<String>,
+    /// Why no queue may be paused or resumed by this role, where none may.
+    pub queues_denied: Option<String>,
     /// This process's workers.
     pub workers: usize,
     /// How long a drain waits before it cancels.
@@ -244,6 +256,8 @@ pub enum WorkersPane {
     Instances,
     /// The queues; where there is little room it is shown in place of the processes.
     Queues,
+    /// The tenants that have a limit; likewise. There only while there is one.
+    Limits,
 }
 
 /// Something that was read, with when.
@@ -324,6 +338,8 @@ impl State {
             instance: None,
             queues: Table::default(),
             queue: None,
+            limits: Table::default(),
+            limit: None,
             workers_pane: WorkersPane::Instances,
             local: None,
             asked_before: None,
@@ -336,6 +352,7 @@ impl State {
             link: Link::Connecting { attempts: 0 },
             wakes: Wakes::Unknown,
             acts: Acts::default(),
+            bulk: Bulks::default(),
             conflicts: VecDeque::new(),
             stop_conflicts: VecDeque::new(),
             queue_conflicts: VecDeque::new(),

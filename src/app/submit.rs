@@ -139,6 +139,7 @@ impl State {
             return;
         }
         match action {
+            Some(Action::Hold) => self.submit.turn_hold(),
             Some(Action::NextPane) => self.submit.step(1),
             Some(Action::PreviousPane) => self.submit.step(SubmitField::ALL.len() - 1),
             _ if self.submit.field == SubmitField::Hold => match key.code {
@@ -146,7 +147,10 @@ impl State {
                     self.submit.turn_hold();
                 }
                 KeyCode::Up => self.submit.step(SubmitField::ALL.len() - 1),
-                _ => self.hint("Space turns this on or off; Tab goes to the next field"),
+                _ => {
+                    let hold = self.keymap.label(Action::Hold);
+                    self.hint(format!("Space or {hold} turns this on or off; Tab goes to the next field"));
+                }
             },
             Some(Action::Open) if self.submit.field != SubmitField::Text => self.submit.step(1),
             _ => {
@@ -345,6 +349,14 @@ impl SubmitForm {
     fn edited(&mut self) {
         self.problem = None;
         self.sending = Sending::No;
+    }
+
+    /// What turning the switch does, in a few words.
+    pub fn turns_to(&self) -> &'static str {
+        match self.admission {
+            Admission::Queue => "hold it",
+            Admission::Hold => "do not hold",
+        }
     }
 
     fn turn_hold(&mut self) {

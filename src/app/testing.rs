@@ -43,6 +43,8 @@ pub(super) fn setup() -> Setup {
             access: Access::ReadWrite,
             decide_denied: None,
             submit_denied: None,
+            stop_denied: None,
+            queues_denied: None,
             workers: 2,
             grace: Duration::from_secs(30),
             max_input_bytes: 1000,
@@ -276,6 +278,7 @@ pub(super) fn asked(mode: StopMode, instance: Instance) -> Instance {
 pub(super) fn change(actor: &str, movement: &str, version_after: i64, reason: Option<&str>) -> LastChange {
     LastChange {
         actor: actor.into(),
+        process: None,
         movement: movement.into(),
         at: clock(-2),
         ago_ms: 2_000,

@@ -28,9 +28,7 @@ pub fn update(state: &mut State, at: Duration, message: Message) -> Vec<Effect> 
         state.end_hint(notice.as_ref());
     }
     state.expire_notice();
-    state.watch_question();
-    state.watch_stop();
-    state.watch_queue();
+    state.watch_questions();
     state.settle_shutdown(&mut effects);
     state.show_conflict();
     if !state.ended {
@@ -45,6 +43,10 @@ fn dispatch(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
         Message::Wake => state.wake(),
         Message::ListLoaded { generation, page } => state.list_loaded(generation, page),
         Message::ListFailed { generation, failure } => state.list_failed(generation, failure),
+        Message::Looked { look, result } => {
+            state.needs_draw = true;
+            state.looked(look, result);
+        }
         Message::OverviewLoaded(overview) => state.overview_loaded(overview),
         Message::OverviewFailed(failure) => state.overview_failed(failure),
         Message::DetailLoaded { id, read_at, found } => state.detail_loaded(id, read_at, found),
@@ -53,6 +55,8 @@ fn dispatch(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
         Message::InstancesFailed(failure) => state.instances_failed(failure),
         Message::QueuesLoaded(queues) => state.queues_loaded(queues),
         Message::QueuesFailed(failure) => state.queues_failed(failure),
+        Message::LimitsLoaded(limits) => state.limits_loaded(limits),
+        Message::LimitsFailed(failure) => state.limits_failed(failure),
         Message::HealthLoaded(health) => state.health_loaded(*health),
         Message::HealthFailed(failure) => state.health_failed(failure),
         Message::FiguresLoaded { pools, statements } => state.figures_loaded(pools, statements),
@@ -80,6 +84,7 @@ fn visible(state: &mut State, message: Message, effects: &mut Vec<Effect>) {
             state.clamp_offset();
         }
         Message::Decided { request, result } => state.decided(request, result),
+        Message::ChunkDecided { request, result } => state.chunk_decided(request, result, effects),
         Message::StopAnswered { request, result } => state.stop_answered(request, result),
         Message::QueueDecided { request, result } => state.queue_decided(request, result),
         Message::WorkersEnded(ended) => state.workers_ended(ended),

@@ -1,6 +1,7 @@
 //! What may be said on the command line. Values of settings stay text here: `config` reads them, so that a flag, a
 //! variable and the file are refused with the same words.
 
+mod decide;
 mod oversight;
 
 use std::path::PathBuf;
@@ -9,7 +10,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::config::Key;
 
-pub use oversight::{EventsArgs, LabArgs, QueueArgs, StopArgs};
+pub use decide::{DecideArgs, MatchingArgs};
+pub use oversight::{EventsArgs, LabArgs, QueueArgs, StopArgs, TenantLimitArgs};
 
 /// What the whole command line says.
 #[derive(Debug, Parser)]
@@ -22,7 +24,7 @@ pub use oversight::{EventsArgs, LabArgs, QueueArgs, StopArgs};
         Without a database it starts a private PostgreSQL server of its own.",
     after_help = "Exit codes: 0 done, 1 unexpected (or a task that was waited for did not succeed), 2 usage, \
         configuration or refused input, 3 conflict, 4 not found, 5 unavailable, 6 outcome unknown, 7 not allowed \
-        (read-only, privileges, four eyes).\n\
+        (read-only, privileges, four eyes, a limit).\n\
         Every setting may also stand in the environment as TASKDECK_NAME and in the configuration file; \
         `taskdeck config` shows what is in force and from where.",
     max_term_width = 100,
@@ -168,7 +170,7 @@ pub enum Command {
     Reject(DecideArgs),
     /// Put failed, canceled or rejected tasks back in the queue
     Requeue(DecideArgs),
-    /// Who did what to which task, queue or process; here --operator NAME means: only what NAME did
+    /// Who did what to which task, queue, process or tenant; here --operator NAME means: only what NAME did
     Events(EventsArgs),
     /// Counts, the oldest waiting task, rates, instances and the database, in one look
     Status,
@@ -180,6 +182,10 @@ pub enum Command {
     Pause(QueueArgs),
     /// Let workers claim from it again
     Resume(QueueArgs),
+    /// Tenants with a limit: how many of their tasks may run at once and be approved in a day, and how many do and were
+    Limits,
+    /// Set how many of a tenant's tasks may run at once, or be approved in a day; what is not named stays
+    Limit(TenantLimitArgs),
     /// Ask workers elsewhere to shut down; they obey at their next heartbeat
     Stop(StopArgs),
     /// Watch races on this database, in a schema of their own, and keep the evidence
@@ -233,7 +239,7 @@ pub struct SubmitArgs {
     pub file: Option<PathBuf>,
     /// One task a line of this file; `-` reads standard input. Lines that are refused are reported, the others
     /// submitted, and the exit code is then 2
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "wait"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "wait")]
     pub lines: Option<PathBuf>,
     /// Hold it until an operator approves it
     #[arg(long)]
@@ -244,7 +250,8 @@ pub struct SubmitArgs {
     /// Larger runs first [default: 0]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub priority: Option<String>,
-    /// Your own name for this submit: sending it again never makes a second task
+    /// Your own name for this submit: sending it again never makes a second task. With --lines, line 7 has the name
+    /// KEY:7, so that the same command can be run again
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
     /// How many attempts may fail before the task is FAILED [default: 3]
@@ -273,7 +280,7 @@ pub struct ListArgs {
     /// The most rows [default: 50]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
-    /// Only texts that contain this, whatever the letter case
+    /// Only tasks whose text or error contains this, whatever the letter case
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
     /// Only this queue
@@ -287,18 +294,6 @@ pub struct ShowArgs {
     /// The task's number
     #[arg(value_name = "ID", allow_negative_numbers = true)]
     pub id: String,
-}
-
-/// Which tasks to decide about.
-#[derive(Debug, Args)]
-pub struct DecideArgs {
-    /// Tasks, each with the version that you saw: 17@3. Without a version the row is read first. Of several all
-    /// are changed or none
-    #[arg(value_name = "ID[@VERSION]", required = true, allow_negative_numbers = true)]
-    pub tasks: Vec<String>,
-    /// Why; it stands in the task's history
-    #[arg(long, value_name = "TEXT")]
-    pub reason: Option<String>,
 }
 
 impl Cli {

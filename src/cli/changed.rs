@@ -4,23 +4,38 @@ use std::time::Duration;
 
 use crate::domain::figure::age;
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, DecisionKind, LastChange, Status, Task, TaskId};
+use crate::domain::{Decision, DecisionKind, LastChange, Seen, Status, Task, TaskId};
 
 /// What became of one row of `decision`.
 pub(super) fn sentence(decision: &Decision, id: TaskId, verdict: &Verdict) -> String {
+    let seen = decision.rows.iter().copied().find(|seen| seen.id == id);
+    sentence_of(decision.kind, &decision.operator, decision.tenant.as_deref(), seen, id, verdict)
+}
+
+/// What became of the row `id` that a decision of this kind was about, as it was `seen`.
+pub(super) fn sentence_of(
+    kind: DecisionKind,
+    operator: &str,
+    tenant: Option<&str>,
+    seen: Option<Seen>,
+    id: TaskId,
+    verdict: &Verdict,
+) -> String {
     match verdict {
-        Verdict::Committed { task, version_before } => committed(decision.kind, task, *version_before),
+        Verdict::Committed { task, version_before } => committed(kind, task, *version_before),
         Verdict::Conflict { task, last } => {
-            let seen =
-                decision.rows.iter().find(|seen| seen.id == id).map_or(task.version, |seen| seen.version);
-            conflict(decision.kind, task, seen, last.as_ref())
+            let seen = seen.map_or(task.version, |seen| seen.version);
+            conflict(kind, operator, task, seen, last.as_ref())
         }
-        Verdict::NotFound => format!("task {id}: there is no such task{}", of_tenant(decision)),
+        Verdict::NotFound => format!("task {id}: there is no such task{}", of_tenant(tenant)),
         Verdict::Refused { task } => {
             format!(
                 "task {id}: left {}: you submitted it, so another must let it run (four eyes)",
                 task.status
             )
+        }
+        Verdict::OverLimit { task, over } => {
+            format!("task {id}: left {}: {}", task.status, over.words(&task.tenant))
         }
         Verdict::Held { task } => {
             format!("task {id}: left {}, because another row stood in the way", task.status)
@@ -28,8 +43,8 @@ pub(super) fn sentence(decision: &Decision, id: TaskId, verdict: &Verdict) -> St
     }
 }
 
-fn of_tenant(decision: &Decision) -> String {
-    decision.tenant.as_ref().map(|tenant| format!(" of tenant {tenant}")).unwrap_or_default()
+fn of_tenant(tenant: Option<&str>) -> String {
+    tenant.map(|tenant| format!(" of tenant {tenant}")).unwrap_or_default()
 }
 
 fn committed(kind: DecisionKind, task: &Task, before: i64) -> String {
@@ -41,7 +56,7 @@ fn committed(kind: DecisionKind, task: &Task, before: i64) -> String {
     format!("task {id}: {}, now {} {versions}", kind.past(), task.status)
 }
 
-fn conflict(kind: DecisionKind, task: &Task, seen: i64, last: Option<&LastChange>) -> String {
+fn conflict(kind: DecisionKind, operator: &str, task: &Task, seen: i64, last: Option<&LastChange>) -> String {
     let id = task.id;
     if task.version == seen {
         return format!("task {id}: it is {}; {}", state(task), needs(kind));
@@ -59,7 +74,8 @@ fn conflict(kind: DecisionKind, task: &Task, seen: i64, last: Option<&LastChange
         Some(last) => {
             let when = age(Duration::from_millis(u64::try_from(last.ago_ms).unwrap_or(0)));
             let reason = last.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("task {id}: {} {} {when} ago {versions}{reason}", last.actor, last.did())
+            let elsewhere = last.elsewhere(operator);
+            format!("task {id}: {} {} {when} ago{elsewhere} {versions}{reason}", last.actor, last.did())
         }
         None => format!("task {id}: it has changed {versions} and is {}", state(task)),
     }
@@ -74,7 +90,7 @@ fn state(task: &Task) -> String {
 }
 
 /// From which states a decision is possible.
-fn needs(kind: DecisionKind) -> String {
+pub(super) fn needs(kind: DecisionKind) -> String {
     let from: Vec<&str> = Status::ALL
         .into_iter()
         .filter(|status| kind.leads_to(*status).is_some())

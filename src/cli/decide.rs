@@ -1,4 +1,8 @@
-//! `taskdeck cancel|approve|reject|requeue`: a decision about one row or several, all or none.
+//! `taskdeck cancel|approve|reject|requeue`: a decision about one row or several, all or none; or about all that match
+//! ([`all`]).
+
+mod all;
+mod words;
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -49,6 +53,9 @@ struct RowDocument<'a> {
 /// # Errors
 /// A task that is named wrongly. What the database says is printed as the decision's outcome.
 pub(super) async fn run(call: &Call, kind: DecisionKind, args: &DecideArgs) -> Result<Exit, Failure> {
+    if args.matching.all {
+        return all::run(call, kind, args).await;
+    }
     let named = named(&args.tasks)?;
     let failed = |outcome| match named.as_slice() {
         [_] => About::One { task: None },
@@ -126,7 +133,7 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
         }
     };
     let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
-    let error = (exit == Exit::Refused).then(|| four_eyes(decision));
+    let error = (exit == Exit::Refused).then(|| over_limit(decided).unwrap_or_else(|| four_eyes(decision)));
     let message = message(&lines);
     let answer = Answer { outcome, about, resolved_from_unknown, retries, message, error };
     outcome::print(call, &answer, &lines)?;
@@ -140,6 +147,20 @@ fn four_eyes(decision: &Decision) -> Failure {
         .hint(format!("another operator may: `taskdeck approve {}`", ids.join(" ")))
 }
 
+/// Which tenant has no room left today and how to see and raise its limit, if that is why.
+fn over_limit(decided: &Decided) -> Option<Failure> {
+    let (task, over) = decided.rows.iter().find_map(|(_, verdict)| match verdict {
+        Verdict::OverLimit { task, over } => Some((task, over)),
+        _ => None,
+    })?;
+    let tenant = &task.tenant;
+    let hint = format!(
+        "`taskdeck limits` shows who set it; the day ends at midnight UTC, or `taskdeck limit {tenant} \
+         --max-approved-per-day N` sets another"
+    );
+    Some(Failure::new(Exit::Refused, "refused", over.words(tenant)).hint(hint))
+}
+
 /// The rows' sentences as one text.
 fn message(lines: &[String]) -> String {
     lines.join(". ").replace(".. ", ". ")
@@ -149,7 +170,7 @@ fn row(verdict: &Verdict) -> (&'static str, Option<&Task>) {
     match verdict {
         Verdict::Committed { task, .. } => ("committed", Some(task)),
         Verdict::Conflict { task, .. } => ("conflict", Some(task)),
-        Verdict::Refused { task } => ("refused", Some(task)),
+        Verdict::Refused { task } | Verdict::OverLimit { task, .. } => ("refused", Some(task)),
         Verdict::Held { task } => ("not_applied", Some(task)),
         Verdict::NotFound => ("not_found", None),
     }

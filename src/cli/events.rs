@@ -1,4 +1,4 @@
-//! `taskdeck events`: who did what to which task, queue or process; with `--follow` as it happens.
+//! `taskdeck events`: who did what to which task, queue, process or tenant; with `--follow` as it happens.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use super::submit::value;
 use super::table::Table;
 use crate::config::{OutputFormat, duration, whole};
 use crate::db::DbError;
-use crate::domain::TaskId;
 use crate::domain::audit::{AuditEvent, AuditPage, AuditQuery};
 use crate::domain::text::visible;
+use crate::domain::{Process, TaskId};
 use crate::signals::Signals;
 
 /// How many events if nobody says.
@@ -236,12 +236,14 @@ fn text(call: &Call, events: &[AuditEvent]) -> String {
     if events.is_empty() {
         return "no such event\n".to_owned();
     }
-    let mut table = Table::new(&["WHEN", "WHO", "ROLE", "WHAT", "OF", "FROM", "TO", "VERSION", "WHY"], &[]);
+    let mut table =
+        Table::new(&["WHEN", "WHO", "ROLE", "PROCESS", "WHAT", "OF", "FROM", "TO", "VERSION", "WHY"], &[]);
     for event in events {
         table.push(vec![
             format!("{:.0}", event.at),
             event.actor.clone(),
             event.role.clone(),
+            event.process.as_ref().map(Process::brief).unwrap_or_default(),
             event.movement.clone(),
             subject(event),
             event.from.clone(),
@@ -256,8 +258,10 @@ fn text(call: &Call, events: &[AuditEvent]) -> String {
 fn line(event: &AuditEvent) -> String {
     let AuditEvent { actor, movement, from, to, version_before, version_after, .. } = event;
     let why = event.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let process =
+        event.process.as_ref().map_or_else(String::new, |process| format!(" ({})", process.brief()));
     format!(
-        "{:.0}  {actor}  {movement}  {}  {from} → {to} (v{version_before} → v{version_after}){why}",
+        "{:.0}  {actor}{process}  {movement}  {}  {from} → {to} (v{version_before} → v{version_after}){why}",
         event.at,
         subject(event)
     )
@@ -265,11 +269,12 @@ fn line(event: &AuditEvent) -> String {
 
 /// What it is about.
 fn subject(event: &AuditEvent) -> String {
-    match (event.task, &event.queue, event.instance) {
+    match (event.task, &event.queue, &event.tenant, event.instance) {
         (Some(task), ..) => format!("task {task}"),
-        (None, Some(queue), _) => format!("queue {queue}"),
-        (None, None, Some(instance)) => format!("instance {instance}"),
-        (None, None, None) => String::new(),
+        (None, Some(queue), ..) => format!("queue {queue}"),
+        (None, None, Some(tenant), _) => format!("tenant {tenant}"),
+        (None, None, None, Some(instance)) => format!("instance {instance}"),
+        (None, None, None, None) => String::new(),
     }
 }
 

@@ -127,6 +127,7 @@ impl From<DbError> for Failure {
             DbError::Unavailable(_) => (Exit::Unavailable, "unavailable"),
             DbError::Unknown(_) => (Exit::Unknown, "unknown"),
             DbError::Refused(_) => (Exit::Refused, "refused"),
+            DbError::Taken(_) => (Exit::Conflict, "conflict"),
             DbError::Schema(_) => (Exit::Usage, "schema"),
             DbError::BadRow { .. } => (Exit::Unexpected, "bad_row"),
         };

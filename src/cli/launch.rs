@@ -133,8 +133,10 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
         server: None,
         operator: launch.operator.clone(),
         access,
-        decide_denied: denied.operate.clone(),
-        submit_denied: denied.operate,
+        decide_denied: denied.decide,
+        submit_denied: denied.submit,
+        stop_denied: denied.stop,
+        queues_denied: denied.queues,
         workers: workers.as_ref().map_or(0, |workers| workers.config.workers),
         grace: launch.workers.grace,
         max_input_bytes: launch.max_input_bytes,
@@ -158,20 +160,32 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
 /// Why the role may not do what consoles do; nothing where it may.
 #[derive(Debug, Default)]
 struct Denied {
-    operate: Option<String>,
+    decide: Option<String>,
+    submit: Option<String>,
+    stop: Option<String>,
+    queues: Option<String>,
     work: Option<String>,
 }
 
 /// Asks which rights the role has. A database that cannot be asked denies nothing: it says so itself, later.
 async fn denied(db: &Db) -> Denied {
     let Ok(privileges) = db.privileges().await else { return Denied::default() };
-    let lacks = |needed: NeededTo| {
-        let missing = privileges
-            .iter()
-            .find(|privilege| privilege.needed_to == needed && privilege.granted == Some(false))?;
+    let lacks = |needed: NeededTo, spared: &[(&str, &str)]| {
+        let missing = privileges.iter().find(|privilege| {
+            privilege.needed_to == needed
+                && privilege.granted == Some(false)
+                && !spared.contains(&(privilege.table, privilege.privilege))
+        })?;
         Some(format!("the database role lacks {} on {}", missing.privilege, missing.table))
     };
-    Denied { operate: lacks(NeededTo::Operate), work: lacks(NeededTo::Work) }
+    // A decision makes no task, a submit changes none and leaves no event, and one may be in charge of processes alone.
+    Denied {
+        decide: lacks(NeededTo::Operate, &[("tasks", "INSERT"), ("task_inputs", "INSERT")]),
+        submit: lacks(NeededTo::Operate, &[("tasks", "UPDATE"), ("events", "INSERT")]),
+        stop: lacks(NeededTo::Direct, &[("queues", "INSERT"), ("queues", "UPDATE")]),
+        queues: lacks(NeededTo::Direct, &[("instances", "UPDATE")]),
+        work: lacks(NeededTo::Work, &[]),
+    }
 }
 
 /// The theme that is named, or that stands in the file that is named.

@@ -78,7 +78,7 @@ pub(super) async fn run(call: &Call, args: &ListArgs) -> Result<Exit, Failure> {
 }
 
 /// Reads states parted by commas.
-fn statuses(text: &str) -> Result<Vec<Status>, String> {
+pub(super) fn statuses(text: &str) -> Result<Vec<Status>, String> {
     text.split(',')
         .map(|part| {
             part.parse().map_err(|error: crate::domain::status::UnknownStatus| {
@@ -88,7 +88,8 @@ fn statuses(text: &str) -> Result<Vec<Status>, String> {
         .collect()
 }
 
-fn search(text: &str) -> Result<String, String> {
+/// Reads what is searched for.
+pub(super) fn search(text: &str) -> Result<String, String> {
     if text.is_empty() {
         Err("is empty; leave it out to see every task".to_owned())
     } else if text.contains('\0') {

@@ -10,7 +10,7 @@ use crate::db::conninfo::{self, ConnInfo, Source, Sources, process_env};
 use crate::db::private::{Kept, Origin, PrivateError, PrivateServer};
 use crate::db::{Db, DbError, ListQuery, Migrated, Options, Preview, Retry, Trouble};
 use crate::domain::observed::Filter;
-use crate::domain::{Backoff, figure};
+use crate::domain::{Backoff, figure, process};
 use crate::headless;
 
 use super::exit::Exit;
@@ -122,7 +122,7 @@ impl Session {
 
 /// What connections call themselves: `list bob@ops2:4402`.
 fn application(purpose: &str, settings: &Settings) -> String {
-    format!("{purpose} {}@{}:{}", settings.operator, host(), std::process::id())
+    process::application(purpose, &settings.operator, &host(), std::process::id())
 }
 
 /// This host's name.

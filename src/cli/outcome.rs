@@ -8,7 +8,7 @@ use super::open::{SchemaCheck, Session, open};
 use super::output::note;
 use super::run::Call;
 use crate::config::OutputFormat;
-use crate::db::Access;
+use crate::db::{Access, Db};
 use crate::domain::text::visible;
 
 /// What became of a write, and of what.
@@ -47,7 +47,10 @@ pub(super) async fn write<T: Serialize>(
             return Err(Failure::read_only(&format!("the {verb}")));
         }
         let session = open(&call.settings, verb, SchemaCheck::First).await?;
-        let asked = ask(&session).await;
+        let asked = match ask(&session).await {
+            Err(failure) => Err(with_rights(failure, &session.db).await),
+            asked => asked,
+        };
         session.close().await;
         asked
     };
@@ -70,8 +73,34 @@ pub(super) async fn write<T: Serialize>(
     Ok(failure.exit)
 }
 
+/// A refusal by the server with the rights that are missing: the server names a table and no right. Asked only then, and
+/// left as it is where that cannot be asked.
+pub(super) async fn with_rights(failure: Failure, db: &Db) -> Failure {
+    if failure.exit != Exit::Refused {
+        return failure;
+    }
+    let Ok(privileges) = db.privileges().await else { return failure };
+    let is_named = |table: &str| {
+        failure.message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == table)
+    };
+    let mut lacks: Vec<String> = privileges
+        .iter()
+        .filter(|privilege| privilege.granted == Some(false) && is_named(privilege.table))
+        .map(|privilege| format!("{} on {}", privilege.privilege, privilege.table))
+        .collect();
+    lacks.sort_unstable();
+    lacks.dedup();
+    if lacks.is_empty() {
+        return failure;
+    }
+    failure.hint(format!(
+        "the role lacks {}: ask the database's owner for the privilege (assets/sql/roles.sql has roles)",
+        lacks.join(", ")
+    ))
+}
+
 /// The outcome that a failure is, if it is one.
-fn of(failure: &Failure) -> Option<&'static str> {
+pub(super) fn of(failure: &Failure) -> Option<&'static str> {
     match failure.exit {
         Exit::Unavailable => Some("unavailable"),
         Exit::Unknown => Some("unknown"),

@@ -1,13 +1,11 @@
 //! `taskdeck private …`: looks after the private server.
 
-use std::io::IsTerminal as _;
-
 use serde::Serialize;
 
 use super::args::PrivateCommand;
 use super::exit::{Exit, Failure};
 use super::open::blocking;
-use super::prompt::ask;
+use super::prompt::{ask, can_ask};
 use super::run::Call;
 use crate::config::Settings;
 use crate::db::private::{self, Destroyed, Options, Status, Stopped, Usage};
@@ -15,7 +13,8 @@ use crate::domain::text::visible;
 
 /// Where the private server of these settings is.
 pub(super) fn options(settings: &Settings) -> Options {
-    Options::from_env(settings.data_dir.clone())
+    // A server that gives no answer for so long gives none to a connection of ours either.
+    Options { silence: settings.limits.acquire, ..Options::from_env(settings.data_dir.clone()) }
 }
 
 #[derive(Debug, Serialize)]
@@ -82,7 +81,7 @@ async fn destroy(call: &Call, options: Options, agreed: Option<Agreed>) -> Resul
         let (document, _) = describe(blocking(move || private::status(&look)).await??);
         let folder = document.folder.unwrap_or_default();
         if document.state != "none" {
-            if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+            if !can_ask() {
                 return Err(Failure::usage(format!("destroying {folder} removes every task in it"))
                     .hint("say --yes if that is meant"));
             }

@@ -15,8 +15,8 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, Session, host, open, open_when_there};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, events, instances, json, lab, list, manual, migrate, private, queues,
-    show, status, stop, submit,
+    config_command, decide, doctor, events, instances, json, lab, limits, list, manual, migrate, private,
+    queues, show, status, stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;
@@ -95,6 +95,8 @@ async fn dispatch(cli: &Cli, command: &Command, call: &Call) -> Result<Exit, Fai
         Command::Queues => queues::list(call).await,
         Command::Pause(args) => queues::decide(call, QueueAct::Pause, args).await,
         Command::Resume(args) => queues::decide(call, QueueAct::Resume, args).await,
+        Command::Limits => limits::list(call).await,
+        Command::Limit(args) => limits::decide(call, args).await,
         Command::Stop(args) => stop::run(call, args).await,
         Command::Lab(args) => lab::run(call, args).await,
         Command::Doctor => doctor::run(call).await,

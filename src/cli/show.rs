@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::config::whole;
 use crate::domain::outcome::TaskHistory;
 use crate::domain::text::{visible, visible_lines};
-use crate::domain::{Task, TaskId};
+use crate::domain::{Process, Task, TaskId};
 
 /// Prints a task.
 ///
@@ -109,11 +109,12 @@ fn events(call: &Call, history: &TaskHistory) -> String {
     if history.events.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["WHEN", "WHO", "WHAT", "FROM", "TO", "VERSION", "WHY"], &[]);
+    let mut table = Table::new(&["WHEN", "WHO", "PROCESS", "WHAT", "FROM", "TO", "VERSION", "WHY"], &[]);
     for event in &history.events {
         table.push(vec![
             time(event.at),
             event.actor.clone(),
+            event.process.as_ref().map(Process::brief).unwrap_or_default(),
             event.movement.clone(),
             event.from.to_string(),
             event.to.to_string(),

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::args::StopArgs;
 use super::exit::{Exit, Failure};
+use super::interrupt;
 use super::open::Session;
 use super::outcome::{self, Answer, may_be_applied};
 use super::run::Call;
@@ -19,6 +20,7 @@ use crate::domain::instance::Stop;
 use crate::domain::outcome::{StopAnswer, StopVerdict, Stopping};
 use crate::domain::text::visible;
 use crate::domain::{Instance, InstanceId, InstanceState, OperationId, StopMode, StopRequest};
+use crate::signals::Signals;
 
 /// How long a wait lasts if nothing is said.
 const WAIT: Duration = Duration::from_mins(1);
@@ -68,9 +70,11 @@ pub(super) async fn run(call: &Call, args: &StopArgs) -> Result<Exit, Failure> {
     }
     let nobody = |_| About { mode, instances: Vec::new() };
     outcome::write(call, "stop", nobody, async |session| {
+        // From before they are asked, so that a signal meanwhile is answered with what became of it.
+        let signals = if args.wait { Some(interrupt::listen()?) } else { None };
         let (mut answer, mut exit) = ask(call, args, mode, session).await?;
-        if args.wait
-            && let Err(failure) = wait(session, &mut answer.about.instances, within).await
+        if let Some(mut signals) = signals
+            && let Err(failure) = wait(session, &mut answer.about.instances, within, &mut signals).await
         {
             exit = failure.exit;
             answer.error = Some(failure);
@@ -106,13 +110,11 @@ async fn ask(
         reason: args.reason.clone(),
         operation: OperationId(Uuid::now_v7()),
     };
-    let answer = if stop.instances.is_empty() {
-        StopAnswer { mode, instances: Vec::new(), resolved_from_unknown: false, retries: 0 }
-    } else {
-        session.db.stop(&stop, &tell_unknown).await.map_err(|error| {
-            may_be_applied(error, "the stop", || "`taskdeck instances` tells who was asked".to_owned())
-        })?
-    };
+    // Also where nobody is there to be asked: whether the role may ask at all is the server's to say, and does not hang
+    // on who happens to work.
+    let answer = session.db.stop(&stop, &tell_unknown).await.map_err(|error| {
+        may_be_applied(error, "the stop", || "`taskdeck instances` tells who was asked".to_owned())
+    })?;
     let asked = answer.instances.iter().map(|(id, verdict)| asked(mode, *id, verdict, args));
     let before = named.asked_before.iter().map(|instance| asked_before(instance));
     let instances: Vec<Asked> = asked.chain(before).chain(named.unknown.into_iter().map(unknown)).collect();
@@ -209,8 +211,14 @@ fn asked_by(stop: &StopRequest) -> String {
     format!("{} asked it to {} at {}{why}", stop.by, stop.mode.as_str(), stop.at.strftime("%H:%M:%SZ"))
 }
 
-/// Waits until each instance that is awaited has ended, and takes over what it does.
-async fn wait(session: &Session, asked: &mut [Asked], within: Duration) -> Result<(), Failure> {
+/// Waits until each instance that is awaited has ended, or until a signal, and takes over what it does.
+async fn wait(
+    session: &Session,
+    asked: &mut [Asked],
+    within: Duration,
+    signals: &mut Signals,
+) -> Result<(), Failure> {
+    const GO_ON: &str = "they were asked and go on ending";
     let started = Instant::now();
     loop {
         match session.db.instances(None).await {
@@ -236,11 +244,17 @@ async fn wait(session: &Session, asked: &mut [Asked], within: Duration) -> Resul
         }
         if started.elapsed() >= within {
             let message = format!("after {} still at work: {}", duration::show(within), living.join(", "));
-            return Err(Failure::new(Exit::Unexpected, "timeout", message).hint(
-                "they were asked and go on ending: `taskdeck instances`; --mode cancel stops what they run",
-            ));
+            return Err(Failure::new(Exit::Unexpected, "timeout", message)
+                .hint(format!("{GO_ON}: `taskdeck instances`; --mode cancel stops what they run")));
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::select! {
+            signal = signals.next() => {
+                let what = format!("still at work: {}", living.join(", "));
+                let hint = format!("{GO_ON} without being watched: `taskdeck instances`");
+                return Err(interrupt::ended(signal, &what).hint(hint));
+            }
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
     }
 }
 
@@ -264,7 +278,7 @@ fn look(asked: &mut [Asked], now: &[Instance]) {
 
 fn lines(asked: &[Asked]) -> Vec<String> {
     if asked.is_empty() {
-        return vec!["no workers run".to_owned()];
+        return vec!["no workers run, so nobody was asked".to_owned()];
     }
     asked.iter().map(|asked| asked.sentence.clone()).collect()
 }

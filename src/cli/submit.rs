@@ -11,18 +11,19 @@ use serde::Serialize;
 
 use super::args::SubmitArgs;
 use super::exit::{Exit, Failure};
+use super::interrupt;
 use super::open::{SchemaCheck, Session, open};
-use super::outcome::may_be_applied;
+use super::outcome::{may_be_applied, with_rights};
 use super::output::{Output, note};
 use super::run::Call;
 use super::wait::{self, Waited};
-use crate::config::duration;
+use crate::config::{OutputFormat, duration};
 use crate::db::{Access, Trouble};
-use crate::domain::input::{Admission, SubmissionKey, check_text, decode_text};
+use crate::domain::input::{Admission, LineKeys, SubmissionKey, check_text, decode_text};
 use crate::domain::outcome::Submitted;
 use crate::domain::text::visible;
 use crate::domain::{Name, NewTask, Status, Task};
-use crate::submit_lines::too_long;
+use crate::submit_lines::{Keys, too_long};
 
 /// How long `--wait` waits if nobody says.
 const WAIT: Duration = Duration::from_mins(1);
@@ -48,7 +49,11 @@ pub(super) async fn run(call: &Call, args: &SubmitArgs) -> Result<Exit, Failure>
     let new = new_task(call, args)?;
     let max = call.settings.max_input_bytes;
     if let Some(path) = &args.lines {
-        return lines::run(call, path, &new).await;
+        let keys = match &args.key {
+            Some(key) => Keys::Named(LineKeys::new(&new.tenant, key)?),
+            None => Keys::Fresh,
+        };
+        return lines::run(call, path, &new, keys).await;
     }
     let key = match &args.key {
         Some(key) => SubmissionKey::given(&new.tenant, key)?,
@@ -59,6 +64,10 @@ pub(super) async fn run(call: &Call, args: &SubmitArgs) -> Result<Exit, Failure>
     check_text(&text, max)?;
     let session = open(&call.settings, "submit", SchemaCheck::First).await?;
     let exit = submit_one(call, args, &session, Wanted { text: &text, new: &new, key: &key, timeout }).await;
+    let exit = match exit {
+        Err(failure) => Err(with_rights(failure, &session.db).await),
+        exit => exit,
+    };
     session.close().await;
     exit
 }
@@ -78,6 +87,8 @@ async fn submit_one(
     session: &Session,
     wanted: Wanted<'_>,
 ) -> Result<Exit, Failure> {
+    // From before it is sent, so that a signal meanwhile is answered once it is known what became of it.
+    let signals = if args.wait { Some(interrupt::listen()?) } else { None };
     let submitted = session.db.submit(wanted.text, wanted.new, wanted.key, &tell_unknown).await;
     let submitted =
         submitted.map_err(|error| may_be_applied(error, "the submit", || find_out(args.key.as_deref())))?;
@@ -88,25 +99,30 @@ async fn submit_one(
             if args.wait { ended(task, call.output) } else { format!("{said}\n") }
         })
     };
-    if !args.wait {
+    let Some(mut signals) = signals else {
         document(&task, None)?;
         return Ok(Exit::Done);
-    }
+    };
     note(&format!("{said}; waiting for its end"));
-    match wait::until_final(&session.db, task, wanted.timeout).await? {
+    let (task, failure) = match wait::until_final(&session.db, task, wanted.timeout, &mut signals).await? {
         Waited::Ended(task) => {
             document(&task, None)?;
-            Ok(if task.status == Status::Succeeded { Exit::Done } else { Exit::Unexpected })
+            return Ok(if task.status == Status::Succeeded { Exit::Done } else { Exit::Unexpected });
+        }
+        Waited::Interrupted { task, signal } => {
+            let failure = wait::interrupted(&task, signal);
+            (task, failure)
         }
         Waited::TimedOut { task, trouble } => {
             let failure = wait::timed_out(&task, wanted.timeout, trouble.as_ref());
-            match call.output.format {
-                crate::config::OutputFormat::Json => document(&task, Some(&failure))?,
-                crate::config::OutputFormat::Text => return Err(failure),
-            }
-            Ok(failure.exit)
+            (task, failure)
         }
+    };
+    match call.output.format {
+        OutputFormat::Json => document(&task, Some(&failure))?,
+        OutputFormat::Text => return Err(failure),
     }
+    Ok(failure.exit)
 }
 
 /// How to find out whether a submit is in the table.

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::exit::{Exit, Failure};
+use super::interrupt;
 use crate::config::duration;
 use crate::db::{Db, DbError, Preview};
 use crate::domain::Task;
+use crate::signals::{Signal, Signals};
 
 /// The first pause between two looks; it doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(100);
@@ -18,6 +20,13 @@ const LONGEST: Duration = Duration::from_secs(1);
 pub(super) enum Waited {
     /// The task is in a final state.
     Ended(Task),
+    /// A signal came; the task as it was last seen.
+    Interrupted {
+        /// The task.
+        task: Task,
+        /// Which signal.
+        signal: Signal,
+    },
     /// The time passed; the task as it was last seen.
     TimedOut {
         /// The task.
@@ -27,11 +36,16 @@ pub(super) enum Waited {
     },
 }
 
-/// Waits until `task` is in a final state, at most `within`.
+/// Waits until `task` is in a final state, at most `within`, or until a signal.
 ///
 /// # Errors
 /// The task is gone, or what the database says but that it cannot be had now.
-pub(super) async fn until_final(db: &Db, mut task: Task, within: Duration) -> Result<Waited, Failure> {
+pub(super) async fn until_final(
+    db: &Db,
+    mut task: Task,
+    within: Duration,
+    signals: &mut Signals,
+) -> Result<Waited, Failure> {
     let started = Instant::now();
     let mut pause = FIRST;
     let mut trouble: Option<DbError> = None;
@@ -40,9 +54,17 @@ pub(super) async fn until_final(db: &Db, mut task: Task, within: Duration) -> Re
         if left.is_zero() {
             return Ok(Waited::TimedOut { task, trouble });
         }
-        tokio::time::sleep(pause.min(left)).await;
+        let id = task.id;
+        let look = async {
+            tokio::time::sleep(pause.min(left)).await;
+            db.task(id, None, Preview::Whole).await
+        };
+        let looked = tokio::select! {
+            signal = signals.next() => return Ok(Waited::Interrupted { task, signal }),
+            looked = look => looked,
+        };
         pause = (pause * 2).min(LONGEST);
-        match db.task(task.id, None, Preview::Whole).await {
+        match looked {
             Ok(Some(now)) => {
                 task = now;
                 trouble = None;
@@ -58,6 +80,13 @@ pub(super) async fn until_final(db: &Db, mut task: Task, within: Duration) -> Re
 
 fn gone(task: &Task) -> Failure {
     Failure::new(Exit::NotFound, "not_found", format!("task {} is no longer in the database", task.id))
+}
+
+/// The failure of a wait that a signal has ended.
+pub(super) fn interrupted(task: &Task, signal: Signal) -> Failure {
+    let (id, status) = (task.id, task.status);
+    interrupt::ended(signal, &format!("task {id} is {status}"))
+        .hint(format!("it is submitted and goes on without being watched: `taskdeck show {id}`"))
 }
 
 /// The failure of a wait whose time has passed. The task is in the table whatever the database says now, so it is none

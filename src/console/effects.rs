@@ -10,14 +10,15 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::translate::{read_failure, unknown, write_failure};
-use crate::app::message::{FailureCause, LinesReport, ReadFailure, WriteFailure};
+use super::translate::{broken, read_failure, unknown, write_failure};
+use crate::app::message::{Broken, FailureCause, LinesReport, ReadFailure, WriteFailure};
 use crate::app::{Message, Read, RequestId};
 use crate::db::{Db, ListQuery, Preview};
+use crate::domain::bulk::{Bulk, Chunk, Matching};
 use crate::domain::input::SubmissionKey;
 use crate::domain::instance::{SeenInstance, Stop};
 use crate::domain::queue::{QueueAct, QueueDecision};
-use crate::domain::{Approval, Decision, DecisionKind, Name, NewTask, OperationId, Seen, StopMode};
+use crate::domain::{Approval, Decision, DecisionKind, Name, NewTask, OperationId, Seen, StopMode, TaskId};
 use crate::submit_lines::{Job, Keys, Step, Stopped, submit_lines};
 use crate::ui::Messages;
 
@@ -75,6 +76,10 @@ impl Performer {
                     Err(error) => Message::ListFailed { generation, failure: read_failure(&error) },
                 }
             }
+            Read::Matching { look, kind, filter } => {
+                let result = self.db.preview(kind, &filter, None).await;
+                Message::Looked { look, result: result.map_err(|error| read_failure(&error)) }
+            }
             Read::Overview => match self.db.overview(self.tenant.as_deref()).await {
                 Ok(overview) => Message::OverviewLoaded(overview),
                 Err(error) => Message::OverviewFailed(self.judge(read_failure(&error)).await),
@@ -90,6 +95,10 @@ impl Performer {
             Read::Queues => match self.db.queues(self.tenant.as_deref()).await {
                 Ok(queues) => Message::QueuesLoaded(queues),
                 Err(error) => Message::QueuesFailed(read_failure(&error)),
+            },
+            Read::Limits => match self.db.tenant_limits(self.tenant.as_deref()).await {
+                Ok(limits) => Message::LimitsLoaded(limits),
+                Err(error) => Message::LimitsFailed(read_failure(&error)),
             },
             Read::Health => match self.db.health().await {
                 Ok(health) => Message::HealthLoaded(Box::new(health)),
@@ -135,6 +144,28 @@ impl Performer {
             let lost = |trouble: &_| this.tell(Message::Decided { request, result: Err(unknown(trouble)) });
             let result = this.db.decide(&decision, &lost).await.map_err(|error| write_failure(&error));
             this.tell(Message::Decided { request, result });
+        });
+    }
+
+    /// Decides about the next chunk of all that match, which the operator has confirmed.
+    pub(super) fn decide_chunk(
+        &self,
+        request: RequestId,
+        matching: Matching,
+        reason: Option<String>,
+        after: Option<TaskId>,
+    ) {
+        let this = self.clone();
+        self.writes.spawn(async move {
+            let (operator, approval) = (this.operator.clone(), this.approval);
+            let bulk = Bulk { matching, operator, approval, reason };
+            let lost = |trouble: &_| {
+                let broken = Broken { chunk: Chunk::default(), failure: unknown(trouble), uncertain: None };
+                this.tell(Message::ChunkDecided { request, result: Err(Box::new(broken)) });
+            };
+            let result = this.db.decide_chunk(&bulk, after, &lost).await;
+            let result = result.map_err(|interrupted| Box::new(broken(*interrupted)));
+            this.tell(Message::ChunkDecided { request, result });
         });
     }
 
@@ -221,7 +252,10 @@ impl Performer {
         let lost =
             |trouble: &_| self.tell(Message::LinesSubmitted { request, result: Err(unknown(trouble)) });
         let mut report = LinesReport { submitted: 0, known: 0, refused: 0, named: Vec::new() };
-        let ended = submit_lines(&self.db, BufReader::new(file), &job, &lost, |step| match step {
+        // Nobody asks it to stop: what the console still writes is waited for at its end.
+        let halt = std::future::pending();
+        let ended = submit_lines(&self.db, BufReader::new(file), &job, halt, &lost, |step| match step {
+            Step::Sending { .. } => {}
             Step::Refused { line, message } => {
                 report.refused += 1;
                 if report.named.len() < NAMED {
@@ -236,8 +270,10 @@ impl Performer {
         })
         .await;
         match ended {
-            Ok(()) => Ok(report),
-            Err(Stopped::Reading(error)) => Err(interrupted(bad(&error), report.submitted + report.known)),
+            Ok(()) | Err(Stopped::Asked { .. }) => Ok(report),
+            Err(Stopped::Reading { error, .. }) => {
+                Err(interrupted(bad(&error), report.submitted + report.known))
+            }
             Err(Stopped::Sending { error, .. }) => {
                 Err(interrupted(write_failure(&error), report.submitted + report.known))
             }
@@ -258,6 +294,7 @@ impl Performer {
                 |trouble: &_| this.tell(Message::LinesSubmitted { request, result: Err(unknown(trouble)) });
             let result = this.db.submit_all(&texts, &this.samples, Preview::Beginning, &lost).await;
             let result = result.map_err(|error| write_failure(&error)).map(|made| LinesReport {
+                // Fresh ids are nobody else's.
                 submitted: made.len() as u64,
                 known: 0,
                 refused: 0,

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::{End, Root};
 use crate::app::state::Session;
 use crate::domain::TaskId;
+use crate::domain::text::visible;
 use crate::signals::Signals;
 use crate::ui::Ended;
 use crate::worker::{self, LastClaim, Shutdown, SignOff, WorkerHandle};
@@ -40,7 +41,7 @@ pub(super) enum Ending {
 impl Root {
     /// Gives the terminal back, then ends the workers; nothing is said to have ended before it has.
     pub(super) async fn end(self, ending: Ending, signals: &mut Signals, session: &Session) -> End {
-        let Self { ui, workers, predecessor, performer, listener, .. } = self;
+        let Self { ui, workers, predecessor, performer, listener, farewells, .. } = self;
         if let Some(listener) = listener {
             listener.abort();
         }
@@ -49,6 +50,9 @@ impl Root {
             Ended::Panicked { said } => Some(said),
             Ended::Well | Ended::Stalled => None,
         };
+        for farewell in &farewells {
+            say(&format!("taskdeck: {}", visible(farewell)));
+        }
         if said.is_some() {
             say("taskdeck: the console has broken; its workers are drained (Ctrl-C: cancel, again: leave)");
         }

@@ -2,8 +2,8 @@
 
 use crate::app::Message;
 use crate::app::log::Level;
-use crate::app::message::{self as app, FailureCause, LinkReport, ReadFailure, WriteFailure};
-use crate::db::{DbError, Trouble};
+use crate::app::message::{self as app, Broken, FailureCause, LinkReport, ReadFailure, WriteFailure};
+use crate::db::{DbError, Interrupted, Trouble};
 use crate::domain::{Status, StopRequest, figure};
 use crate::worker::{Ended, How, LastClaim, Part, Shutdown, SignOff, WorkerEvent};
 
@@ -42,6 +42,7 @@ pub(super) fn write_failure(error: &DbError) -> WriteFailure {
     let hint = error.hint().map(str::to_owned);
     match error {
         DbError::Unavailable(_) | DbError::Schema(_) => WriteFailure::Unavailable { message, hint },
+        DbError::Taken(_) => WriteFailure::BadInput { message },
         DbError::Refused(_) => WriteFailure::Refused { message, hint },
         DbError::Unknown(_) => WriteFailure::Unresolved {
             message,
@@ -53,6 +54,12 @@ pub(super) fn write_failure(error: &DbError) -> WriteFailure {
             hint: Some("the write was answered, but its row cannot be read; look at the task".to_owned()),
         },
     }
+}
+
+/// Why a chunk was not decided to its end, and what became of its part that was.
+pub(super) fn broken(interrupted: Interrupted) -> Broken {
+    let Interrupted { chunk, error, uncertain } = interrupted;
+    Broken { chunk, failure: write_failure(&error), uncertain }
 }
 
 /// An answer was lost and its outcome is being established.

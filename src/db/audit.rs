@@ -1,15 +1,13 @@
 //! Reading the audit trail.
 
 use jiff::{SignedDuration, Timestamp};
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::Db;
 use super::error::DbError;
-use super::row::get;
+use super::row::{audit_event, get};
 use super::sql::AUDIT;
 use crate::domain::audit::{AuditEvent, AuditPage, AuditQuery};
-use crate::domain::{InstanceId, OperationId, TaskId};
 
 /// By how much the order of events' numbers may differ from that of their times. A statement takes both at once.
 const DISORDER: SignedDuration = SignedDuration::from_mins(1);
@@ -44,7 +42,7 @@ impl Db {
             problem: "the server returned no row".to_owned(),
         })?;
         let found = rows.iter().filter(|row| !matches!(row.try_get::<_, Option<i64>>("id"), Ok(None)));
-        let events = found.map(event).collect::<Result<Vec<_>, _>>()?;
+        let events = found.map(audit_event).collect::<Result<Vec<_>, _>>()?;
         let counted = |events: &[AuditEvent]| i64::try_from(events.len()).unwrap_or(i64::MAX);
         let next_before = if counted(&events) >= limit {
             events.last().map(|event| event.id)
@@ -61,24 +59,4 @@ impl Db {
         };
         Ok(AuditPage { events, next_before })
     }
-}
-
-fn event(row: &Row) -> Result<AuditEvent, DbError> {
-    let what = "an event";
-    Ok(AuditEvent {
-        id: get(row, "id", what)?,
-        at: get(row, "at", what)?,
-        actor: get(row, "actor", what)?,
-        role: get(row, "session_role", what)?,
-        movement: get(row, "move", what)?,
-        task: get::<Option<i64>>(row, "task_id", what)?.map(TaskId),
-        queue: get(row, "queue", what)?,
-        instance: get::<Option<uuid::Uuid>>(row, "instance", what)?.map(InstanceId),
-        from: get(row, "status_before", what)?,
-        to: get(row, "status_after", what)?,
-        version_before: get(row, "version_before", what)?,
-        version_after: get(row, "version_after", what)?,
-        reason: get(row, "reason", what)?,
-        operation_id: OperationId(get(row, "operation_id", what)?),
-    })
 }

@@ -14,7 +14,7 @@ pub enum NeededTo {
     Look,
     /// Submit and decide.
     Operate,
-    /// Pause queues and ask workers to stop, whoever's tasks they are.
+    /// Pause queues, set limits and ask workers to stop, whoever's tasks they are.
     Direct,
     /// Run tasks.
     Work,
@@ -28,15 +28,19 @@ const NEEDS: &[(&str, &str, NeededTo)] = &[
     ("instances", "SELECT", NeededTo::Look),
     ("events", "SELECT", NeededTo::Look),
     ("queues", "SELECT", NeededTo::Look),
+    ("limits", "SELECT", NeededTo::Look),
     ("tasks", "INSERT", NeededTo::Operate),
     ("task_inputs", "INSERT", NeededTo::Operate),
     ("tasks", "UPDATE", NeededTo::Operate),
     ("events", "INSERT", NeededTo::Operate),
+    ("limits", "UPDATE", NeededTo::Operate),
     ("queues", "INSERT", NeededTo::Direct),
     ("queues", "UPDATE", NeededTo::Direct),
+    ("limits", "INSERT", NeededTo::Direct),
     ("instances", "UPDATE", NeededTo::Direct),
     ("tasks", "UPDATE", NeededTo::Work),
     ("events", "INSERT", NeededTo::Work),
+    ("limits", "UPDATE", NeededTo::Work),
     ("instances", "INSERT", NeededTo::Work),
     ("instances", "UPDATE", NeededTo::Work),
     ("instances", "DELETE", NeededTo::Work),

@@ -268,12 +268,11 @@ impl Connector {
         order
     }
 
-    /// `host` with this program's name and, where nothing in between refuses them, its session parameters.
+    /// `host` with this connector's name, in which what the address calls itself stands already, and, where nothing in
+    /// between refuses them, its session parameters.
     fn with_parameters(&self, host: &Config) -> Config {
         let mut config = host.clone();
-        if config.get_application_name().is_none() {
-            config.application_name(&self.application);
-        }
+        config.application_name(&self.application);
         if !self.behind_pooler() {
             let own = host.get_options().unwrap_or_default();
             config.options(format!("{own} {}", self.parameters).trim());

@@ -13,11 +13,12 @@ use super::row::{get, task};
 use super::sql::{DECIDE, DECIDED};
 use super::tasks::Preview;
 use crate::domain::input::storable;
+use crate::domain::limit::OverLimit;
 use crate::domain::outcome::{Decided, Verdict};
 use crate::domain::{Approval, Decision, Seen, Status, TaskId};
 
 /// How long finding out who won a conflict may hold up its answer.
-const NAMED_WITHIN: Duration = Duration::from_secs(1);
+pub(super) const NAMED_WITHIN: Duration = Duration::from_secs(1);
 
 impl Db {
     /// Decides; sending the same decision (the same operation id) again gives the same answer.
@@ -46,17 +47,18 @@ impl Db {
         })
     }
 
-    async fn decide_once(
+    /// Sends a decision once; `asked` are its rows in ascending order of id.
+    pub(super) async fn send_decision(
         &self,
         decision: &Decision,
         asked: &[Seen],
-    ) -> Result<Vec<(TaskId, Verdict)>, DbError> {
+        text: Preview,
+    ) -> Result<Vec<Row>, DbError> {
         let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
         let versions: Vec<i64> = asked.iter().map(|seen| seen.version).collect();
         let reason = decision.reason.as_deref().map(storable);
-        let characters = Preview::Whole.characters();
-        let rows = self
-            .inner
+        let characters = text.characters();
+        self.inner
             .operator
             .query(
                 DECIDE,
@@ -72,7 +74,15 @@ impl Db {
                     (&(decision.approval == Approval::Another), Type::BOOL),
                 ],
             )
-            .await?;
+            .await
+    }
+
+    async fn decide_once(
+        &self,
+        decision: &Decision,
+        asked: &[Seen],
+    ) -> Result<Vec<(TaskId, Verdict)>, DbError> {
+        let rows = self.send_decision(decision, asked, Preview::Whole).await?;
         let mut changed = false;
         for row in &rows {
             changed |= get::<bool>(row, "changed", "a decision")?;
@@ -100,21 +110,7 @@ impl Db {
         decision: &Decision,
         asked: &[Seen],
     ) -> Result<Option<Vec<(TaskId, Verdict)>>, DbError> {
-        let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
-        let rows = self
-            .inner
-            .operator
-            .query(
-                DECIDED,
-                &[
-                    (&decision.operation.0, Type::UUID),
-                    (&Preview::Whole.characters(), Type::INT4),
-                    (&ids, Type::INT8_ARRAY),
-                    (&decision.kind.verb(), Type::TEXT),
-                    (&decision.tenant, Type::TEXT),
-                ],
-            )
-            .await?;
+        let rows = self.decided_rows(decision, asked, Preview::Whole).await?;
         if rows.len() != asked.len() {
             return Ok(None);
         }
@@ -126,8 +122,31 @@ impl Db {
         rows.iter().map(verdict).collect::<Result<_, DbError>>().map(Some)
     }
 
+    /// Those of the rows that this very decision has changed, as they are now.
+    pub(super) async fn decided_rows(
+        &self,
+        decision: &Decision,
+        asked: &[Seen],
+        text: Preview,
+    ) -> Result<Vec<Row>, DbError> {
+        let ids: Vec<i64> = asked.iter().map(|seen| seen.id.0).collect();
+        self.inner
+            .operator
+            .query(
+                DECIDED,
+                &[
+                    (&decision.operation.0, Type::UUID),
+                    (&text.characters(), Type::INT4),
+                    (&ids, Type::INT8_ARRAY),
+                    (&decision.kind.verb(), Type::TEXT),
+                    (&decision.tenant, Type::TEXT),
+                ],
+            )
+            .await
+    }
+
     /// Adds to each conflict who changed the row and when.
-    async fn name_winners(&self, rows: &mut [(TaskId, Verdict)]) {
+    pub(super) async fn name_winners(&self, rows: &mut [(TaskId, Verdict)]) {
         let ids: Vec<TaskId> = rows
             .iter()
             .filter(|(_, verdict)| matches!(verdict, Verdict::Conflict { .. }))
@@ -148,20 +167,30 @@ impl Db {
     }
 }
 
-fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
+/// What became of one row.
+pub(super) fn verdict(row: &Row, asked: &[Seen]) -> Result<(TaskId, Verdict), DbError> {
     let changed: bool = get(row, "changed", "a decision")?;
     let task = task(row).map_err(|error| told_whether(error, changed))?;
     let id = task.id;
     let may: bool = get(row, "may", "a decision")?;
     let refused: bool = get(row, "refused", "a decision")?;
+    let over = over_limit(row)?;
     let version_before = asked.iter().find(|seen| seen.id == id).map_or(0, |seen| seen.version);
-    let verdict = match (changed, may) {
-        (true, _) => Verdict::Committed { task, version_before },
-        (false, true) => Verdict::Held { task },
-        (false, false) if refused => Verdict::Refused { task },
-        (false, false) => Verdict::Conflict { task, last: None },
+    let verdict = match (changed, may, over) {
+        (true, ..) => Verdict::Committed { task, version_before },
+        (false, true, Some(over)) => Verdict::OverLimit { task, over },
+        (false, true, None) => Verdict::Held { task },
+        (false, false, _) if refused => Verdict::Refused { task },
+        (false, false, _) => Verdict::Conflict { task, last: None },
     };
     Ok((id, verdict))
+}
+
+/// That the row's tenant has no room left today, if so.
+fn over_limit(row: &Row) -> Result<Option<OverLimit>, DbError> {
+    let what = "a decision";
+    let Some(most) = get(row, "most_a_day", what)? else { return Ok(None) };
+    Ok(Some(OverLimit { used: get(row, "used_today", what)?, most, asked: get(row, "asked_now", what)? }))
 }
 
 /// A row that cannot be read says at least whether the decision changed it.

@@ -20,6 +20,9 @@ pub enum DbError {
     /// Not allowed: a read-only session or a missing privilege.
     #[error("{0}")]
     Refused(Trouble),
+    /// Not applied: the submission id names a row of another tenant.
+    #[error("{0}")]
+    Taken(Trouble),
     /// The schema is missing, or older or newer than this program expects.
     #[error("{0}")]
     Schema(Trouble),
@@ -80,8 +83,8 @@ impl Retry {
     /// certificate that is not trusted does not.
     pub(super) fn of_connecting(error: &tokio_postgres::Error) -> Self {
         use std::io::ErrorKind;
-        if let Some(code) = error.code() {
-            return Self::of(code);
+        if let Some(db) = error.as_db_error() {
+            return if is_for_good(db) { Self::No } else { Self::of(db.code()) };
         }
         let passes = |kind| {
             matches!(
@@ -113,6 +116,23 @@ impl Retry {
         let timed_out = error.to_string().starts_with("timeout waiting for server");
         if error.is_closed() || timed_out { Self::Later } else { Self::No }
     }
+}
+
+/// What `PgBouncer` before 1.21 refuses for good. It has one code for all that it refuses (08P01), also for what passes,
+/// such as a server that is away; so only its words tell.
+const FOR_GOOD: [&str; 6] = [
+    "no such database",
+    "no such user",
+    "authentication failed",
+    "bouncer config error",
+    "ssl required",
+    "unsupported startup parameter",
+];
+
+/// Whether a pooler says that something is wrong that does not pass by itself.
+fn is_for_good(error: &tokio_postgres::error::DbError) -> bool {
+    let says = error.message().to_ascii_lowercase();
+    *error.code() == SqlState::PROTOCOL_VIOLATION && FOR_GOOD.iter().any(|words| says.contains(words))
 }
 
 /// Whether the driver found that a host takes no writes, or only reads, though another kind was asked for: during a
@@ -156,6 +176,7 @@ impl DbError {
             Self::Unavailable(trouble)
             | Self::Unknown(trouble)
             | Self::Refused(trouble)
+            | Self::Taken(trouble)
             | Self::Schema(trouble) => Some(trouble),
             Self::BadRow { .. } => None,
         }
@@ -176,11 +197,18 @@ impl DbError {
         if let Self::Unavailable(trouble)
         | Self::Unknown(trouble)
         | Self::Refused(trouble)
+        | Self::Taken(trouble)
         | Self::Schema(trouble) = &mut self
         {
             trouble.retries = tries;
         }
         self
+    }
+
+    /// Whether somebody else held a row for longer than --lock-timeout.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        self.trouble().and_then(|trouble| trouble.sqlstate.as_deref())
+            == Some(SqlState::LOCK_NOT_AVAILABLE.code())
     }
 
     /// Whether the server has no connection left to give.
@@ -298,7 +326,9 @@ fn hint(code: &SqlState) -> Option<&'static str> {
         SqlState::READ_ONLY_SQL_TRANSACTION => {
             "connect to the primary (target_session_attrs=read-write), or leave out --read-only"
         }
-        SqlState::INSUFFICIENT_PRIVILEGE => "ask the database's owner for the privilege",
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "ask the database's owner for the privilege; after an upgrade assets/sql/roles.sql is run again"
+        }
         SqlState::TOO_MANY_CONNECTIONS => "raise max_connections or lower --pool-size",
         SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::INVALID_SCHEMA_NAME => {
             "run `taskdeck migrate`, or check --schema"

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use tokio_postgres::types::Type;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
 use uuid::Uuid;
 
 use super::Db;
 use super::error::DbError;
+use super::pool::Param;
 use super::row::{self, get};
-use super::sql::{FINISH, FINISH_SUCCESS, FINISHED, RELEASE};
+use super::sql::{FINISH, FINISH_SUCCESS, FINISHED, RELEASE, RELEASED, SUCCEEDED};
 use crate::domain::input::storable;
 use crate::domain::outcome::Finished;
 use crate::domain::{InstanceId, OperationId, TaskId, TextCounts};
@@ -43,6 +45,24 @@ pub enum FinishEnd {
         /// When it may be tried again, if attempts are left, counted from the commit.
         retry_after: Duration,
     },
+}
+
+/// A claim that is given back, as its analyser did not run to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// The task.
+    pub id: TaskId,
+    /// The claim.
+    pub claim_no: i64,
+    /// Names this release, so that sending it again finds what it did.
+    pub operation: OperationId,
+}
+
+impl Release {
+    /// Gives `claim_no` of the task `id` back, under a new operation id.
+    pub fn new(id: TaskId, claim_no: i64) -> Self {
+        Self { id, claim_no, operation: OperationId(Uuid::now_v7()) }
+    }
 }
 
 impl Db {
@@ -97,24 +117,22 @@ impl Db {
         let bytes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.bytes).collect();
         let runes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.runes).collect();
         let outputs: Vec<&Option<String>> = successes.iter().map(|(.., output)| output).collect();
-        let rows = self
-            .inner
-            .workers
-            .query(
-                FINISH_SUCCESS,
-                &[
-                    (&instance.0, Type::UUID),
-                    (&ids, Type::INT8_ARRAY),
-                    (&claims, Type::INT8_ARRAY),
-                    (&words, Type::INT8_ARRAY),
-                    (&bytes, Type::INT8_ARRAY),
-                    (&runes, Type::INT8_ARRAY),
-                    (&outputs, Type::TEXT_ARRAY),
-                ],
-            )
-            .await?;
+        let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
+            (&instance.0, Type::UUID),
+            (&ids, Type::INT8_ARRAY),
+            (&claims, Type::INT8_ARRAY),
+            (&words, Type::INT8_ARRAY),
+            (&bytes, Type::INT8_ARRAY),
+            (&runes, Type::INT8_ARRAY),
+            (&outputs, Type::TEXT_ARRAY),
+        ];
+        let mut told = self.inner.workers.query(FINISH_SUCCESS, &parameters).await?;
+        if told.len() < ids.len() {
+            // Perhaps these very successes, sent before: a lost answer must not cost a statement a task.
+            told.extend(self.inner.workers.query(SUCCEEDED, &parameters).await?);
+        }
         let what = "a finish";
-        let mut committed = rows
+        let mut committed = told
             .iter()
             .map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?)))
             .collect::<Result<Vec<_>, DbError>>()?;
@@ -178,25 +196,26 @@ impl Db {
         })
     }
 
-    /// Gives claims back whose analysers did not run to the end. Returns the ids that were given back; the others
-    /// are no longer under that claim.
+    /// Gives claims back whose analysers did not run to the end. Returns the ids that these releases gave back, now or
+    /// when they were sent before, in ascending order; the others were no longer under that claim.
     ///
     /// # Errors
-    /// `Unknown`: send the same again.
+    /// `Unknown`: send the same again. On any error every one of them may be sent again, also together with others.
     pub async fn release(
         &self,
         instance: InstanceId,
         actor: &str,
         reason: &str,
-        claims: &[(TaskId, i64)],
+        releases: &[Release],
     ) -> Result<Vec<TaskId>, DbError> {
-        if claims.is_empty() {
+        if releases.is_empty() {
             return Ok(Vec::new());
         }
-        let mut claims = claims.to_vec();
-        claims.sort_unstable();
-        let ids: Vec<i64> = claims.iter().map(|(id, _)| id.0).collect();
-        let numbers: Vec<i64> = claims.iter().map(|(_, claim_no)| *claim_no).collect();
+        let mut releases = releases.to_vec();
+        releases.sort_unstable_by_key(|release| (release.id, release.claim_no));
+        let ids: Vec<i64> = releases.iter().map(|release| release.id.0).collect();
+        let claims: Vec<i64> = releases.iter().map(|release| release.claim_no).collect();
+        let operations: Vec<Uuid> = releases.iter().map(|release| release.operation.0).collect();
         let rows = self
             .inner
             .workers
@@ -205,13 +224,25 @@ impl Db {
                 &[
                     (&instance.0, Type::UUID),
                     (&ids, Type::INT8_ARRAY),
-                    (&numbers, Type::INT8_ARRAY),
+                    (&claims, Type::INT8_ARRAY),
                     (&actor, Type::TEXT),
                     (&reason, Type::TEXT),
-                    (&Uuid::now_v7(), Type::UUID),
+                    (&operations, Type::UUID_ARRAY),
                 ],
             )
             .await?;
-        rows.iter().map(|row| get(row, "id", "a release").map(TaskId)).collect()
+        let mut released = released_ids(&rows)?;
+        if released.len() < releases.len() {
+            // Perhaps these very releases, sent before.
+            let params: &[Param<'_>] = &[(&ids, Type::INT8_ARRAY), (&operations, Type::UUID_ARRAY)];
+            released.append(&mut released_ids(&self.inner.workers.query(RELEASED, params).await?)?);
+        }
+        released.sort_unstable();
+        released.dedup();
+        Ok(released)
     }
+}
+
+fn released_ids(rows: &[Row]) -> Result<Vec<TaskId>, DbError> {
+    rows.iter().map(|row| get(row, "id", "a release").map(TaskId)).collect()
 }

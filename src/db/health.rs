@@ -2,11 +2,12 @@
 
 use tokio_postgres::types::Type;
 
+use super::Db;
 use super::error::DbError;
 use super::row::get;
 use super::sql::{HEALTH, LOCK_WAITS};
-use super::{APPLICATION, Db};
 use crate::domain::observed::{Health, LockWait, OldTransaction};
+use crate::domain::process::APPLICATION;
 
 impl Db {
     /// Reads the server's version, role, connections, oldest transaction and lock waits.

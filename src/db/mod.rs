@@ -7,6 +7,7 @@
 pub mod conninfo;
 
 mod audit;
+mod bulk;
 mod checkup;
 mod claim;
 mod connect;
@@ -17,6 +18,7 @@ mod gate;
 mod health;
 mod instances;
 pub mod lab;
+mod limits;
 mod listen;
 mod measure;
 mod migrate;
@@ -26,6 +28,7 @@ pub mod private;
 mod queues;
 mod resolve;
 mod row;
+mod session;
 pub mod sql;
 mod stop;
 mod submit;
@@ -33,17 +36,20 @@ mod tasks;
 mod wakes;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+pub use bulk::Interrupted;
 pub use checkup::{NeededTo, Privilege, ServerFacts};
-pub use claim::{ClaimRequest, Claimed};
+pub use claim::{ClaimRequest, Claimed, Claims, KeptBack};
 pub use connect::Access;
 pub use error::{DbError, Retry, Trouble};
-pub use finish::{Finish, FinishEnd};
+pub use finish::{Finish, FinishEnd, Release};
 pub use instances::{Heartbeat, NewInstance, Recovered, Renewal, SignedOff};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
-pub use pool::{Limits, Param, Pool, Session};
+pub use pool::{Limits, Param, Pool};
 pub use resolve::OnUnknown;
+pub use session::Session;
 pub use sql::Schema;
 pub use tasks::{ListQuery, Preview};
 
@@ -53,6 +59,7 @@ use measure::StatementTallies;
 use sql::{Statement, Texts};
 
 use crate::domain::observed::{PoolFigures, StatementFigures};
+use crate::domain::process;
 
 /// How to open a database.
 #[derive(Debug, Clone)]
@@ -63,12 +70,9 @@ pub struct Options {
     pub limits: Limits,
     /// Whether the sessions are read-only.
     pub access: Access,
-    /// What connections call themselves: the pool's name is put behind it.
+    /// What connections call themselves: `taskdeck ` is put before it, the pool's name behind it.
     pub application: String,
 }
-
-/// What this program's connections call themselves, as a prefix.
-pub const APPLICATION: &str = "taskdeck ";
 
 /// A database: its pools, and every statement as a method.
 #[derive(Debug, Clone)]
@@ -86,6 +90,8 @@ struct Inner {
     statements: Arc<StatementTallies>,
     wakes: wakes::Wakes,
     fleet_wakes: wakes::Wakes,
+    /// Whether tenants had limits of what runs when a claim was answered last.
+    has_limits: AtomicBool,
 }
 
 impl Db {
@@ -101,7 +107,8 @@ impl Db {
         let Options { schema, limits, access, application } = options;
         let texts = Texts::new(&schema);
         let statements = Arc::<StatementTallies>::default();
-        let named = |pool: &str| format!("{APPLICATION}{application} {pool}");
+        let theirs = info.config().get_application_name();
+        let named = |pool: &str| process::session(&application, pool, theirs);
         let first = Connector::new(&info, tls, &named("operator"), &limits, Plans::Default, access);
         let pool = |name, size, connector| {
             Pool::new(name, size, connector, &limits, texts.clone(), Arc::clone(&statements))
@@ -117,6 +124,7 @@ impl Db {
                 statements: Arc::clone(&statements),
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
+                has_limits: AtomicBool::new(false),
                 limits: limits.clone(),
             }),
         };

@@ -8,6 +8,7 @@ use super::error::DbError;
 use super::pool::Param;
 use super::row::{get, status};
 use super::sql::{OLDEST_DUE, OVERVIEW, Statement, TALLIES, TALLIES_LIVE, TALLY_ESTIMATE, TOTAL_ESTIMATE};
+use crate::domain::limit::AtLimit;
 use crate::domain::observed::{OldestDue, Overview, Tallies, Tally};
 use crate::domain::{Status, TaskId};
 
@@ -94,6 +95,10 @@ impl Db {
         let what = "the oldest due task";
         rows.first()
             .map(|row| {
+                let (running, most) =
+                    (get(row, "running", what)?, get::<Option<i64>>(row, "max_running", what)?);
+                let tenant = get(row, "tenant", what)?;
+                let at_limit = most.filter(|most| running >= *most);
                 Ok(OldestDue {
                     id: TaskId(get(row, "id", what)?),
                     queue: get(row, "queue", what)?,
@@ -101,6 +106,7 @@ impl Db {
                     takers: get(row, "takers", what)?,
                     free_slots: get(row, "free_slots", what)?,
                     paused_by: get(row, "paused_by", what)?,
+                    at_limit: at_limit.map(|max_running| AtLimit { tenant, running, max_running }),
                 })
             })
             .transpose()

@@ -58,16 +58,20 @@ pub struct Options {
     pub runtime_dir: Option<PathBuf>,
     /// How long to wait for another Taskdeck that starts or stops the server, and then for the server itself.
     pub patience: Duration,
+    /// How long a server that is ready may give no answer to somebody who connects. One that is only slow must answer
+    /// within this time.
+    pub silence: Duration,
 }
 
 impl Options {
-    /// The options that the environment asks for, with the given data folder and a patience of 60 s.
+    /// The options that the environment asks for, with the given data folder, a patience of 60 s, and 5 s for an answer.
     pub fn from_env(data_dir: Option<PathBuf>) -> Self {
         Self {
             data_dir,
             search: Search::from_env(),
             runtime_dir: std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
             patience: Duration::from_mins(1),
+            silence: Duration::from_secs(5),
         }
     }
 }
@@ -114,7 +118,7 @@ impl PrivateServer {
     ///
     /// # Errors
     /// Whatever stands in the way, see [`PrivateError`]. A server that was started but is not ready in time is left
-    /// running, because it may be recovering; the next start adopts it.
+    /// running, because it may be recovering; the next start adopts it. So is one that is frozen or gives no answer.
     pub fn start(options: &Options) -> Result<Self, PrivateError> {
         let run_as = run_as()?;
         let programs = find_programs(&options.search, &run_as)?;
@@ -290,7 +294,7 @@ fn get_running(
         let (origin, waited) = match PidFile::read(cluster)? {
             Some(file) if identify(file.pid, &data) == Process::Server => {
                 let gone = || identify(file.pid, &data) != Process::Server;
-                (Origin::Adopted, serve::await_ready(cluster, file.pid, gone, &until)?)
+                (Origin::Adopted, serve::await_ready(cluster, file.pid, gone, options.silence, &until)?)
             }
             other => {
                 let Some(server_lock) = lock::server_lock(&cluster.server_lock())? else {
@@ -311,7 +315,7 @@ fn get_running(
                 let mut child = serve::spawn(cluster, programs, &socket_dir, run_as, server_lock)?;
                 let pid = child.id();
                 let gone = || !matches!(child.try_wait(), Ok(None));
-                let waited = serve::await_ready(cluster, pid, gone, &until);
+                let waited = serve::await_ready(cluster, pid, gone, options.silence, &until);
                 serve::reap(child);
                 (Origin::Started, waited?)
             }

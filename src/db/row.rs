@@ -3,12 +3,16 @@
 
 use std::error::Error as StdError;
 
+use jiff::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use super::error::DbError;
+use crate::domain::audit::AuditEvent;
 use crate::domain::observed::Listed;
-use crate::domain::{Approval, Event, InstanceId, LastChange, OperationId, Status, Task, TaskId, TextCounts};
+use crate::domain::{
+    Approval, Event, InstanceId, LastChange, OperationId, Process, Status, Task, TaskId, TextCounts,
+};
 
 /// Reads one column of `row`; `what` names the row for the error.
 pub(crate) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: &str, what: &str) -> Result<T, DbError> {
@@ -84,14 +88,73 @@ pub(crate) fn listed(row: &Row) -> Result<Listed, DbError> {
     }
 }
 
+/// The process of an event; none where its session had no name, or it is older than the column.
+fn process(row: &Row, what: &str) -> Result<Option<Process>, DbError> {
+    Ok(get::<Option<String>>(row, "process", what)?.map(Process))
+}
+
+/// What happened to a task: the states are a task's.
 pub(crate) fn event(row: &Row) -> Result<Event, DbError> {
     let what = "an event";
+    let Recorded { at, actor, process, movement, version_before, version_after, reason, operation_id } =
+        recorded(row, what)?;
     Ok(Event {
-        at: get(row, "at", what)?,
-        actor: get(row, "actor", what)?,
-        movement: get(row, "move", what)?,
+        at,
+        actor,
+        process,
+        movement,
         from: status(row, "status_before", what)?,
         to: status(row, "status_after", what)?,
+        version_before,
+        version_after,
+        reason,
+        operation_id,
+    })
+}
+
+/// What happened to a task, a queue or a process: the states are whatever its kind has.
+pub(crate) fn audit_event(row: &Row) -> Result<AuditEvent, DbError> {
+    let what = "an event";
+    let Recorded { at, actor, process, movement, version_before, version_after, reason, operation_id } =
+        recorded(row, what)?;
+    Ok(AuditEvent {
+        id: get(row, "id", what)?,
+        at,
+        actor,
+        role: get(row, "session_role", what)?,
+        process,
+        movement,
+        task: get::<Option<i64>>(row, "task_id", what)?.map(TaskId),
+        queue: get(row, "queue", what)?,
+        tenant: get(row, "tenant", what)?,
+        instance: get::<Option<uuid::Uuid>>(row, "instance", what)?.map(InstanceId),
+        from: get(row, "status_before", what)?,
+        to: get(row, "status_after", what)?,
+        version_before,
+        version_after,
+        reason,
+        operation_id,
+    })
+}
+
+/// What every event has, whatever it is about.
+struct Recorded {
+    at: Timestamp,
+    actor: String,
+    process: Option<Process>,
+    movement: String,
+    version_before: i64,
+    version_after: i64,
+    reason: Option<String>,
+    operation_id: OperationId,
+}
+
+fn recorded(row: &Row, what: &str) -> Result<Recorded, DbError> {
+    Ok(Recorded {
+        at: get(row, "at", what)?,
+        actor: get(row, "actor", what)?,
+        process: process(row, what)?,
+        movement: get(row, "move", what)?,
         version_before: get(row, "version_before", what)?,
         version_after: get(row, "version_after", what)?,
         reason: get(row, "reason", what)?,
@@ -103,6 +166,7 @@ pub(crate) fn last_change(row: &Row) -> Result<(TaskId, LastChange), DbError> {
     let what = "a task's last change";
     let change = LastChange {
         actor: get(row, "actor", what)?,
+        process: process(row, what)?,
         movement: get(row, "move", what)?,
         at: get(row, "at", what)?,
         ago_ms: get(row, "ago_ms", what)?,

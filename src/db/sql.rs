@@ -48,18 +48,26 @@ statements! {
     SUBMITTED = Read "submitted";
     /// See `claim_next.sql`.
     CLAIM_NEXT = Write "claim_next";
+    /// See `claim_limited.sql`.
+    CLAIM_LIMITED = Write "claim_limited";
     /// See `claim_by_id.sql`.
     CLAIM_BY_ID = Write "claim_by_id";
     /// See `claimed.sql`.
     CLAIMED = Read "claimed";
+    /// See `held.sql`.
+    HELD = Read "held";
     /// See `finish_success.sql`.
     FINISH_SUCCESS = Write "finish_success";
+    /// See `succeeded.sql`.
+    SUCCEEDED = Read "succeeded";
     /// See `finish.sql`.
     FINISH = Write "finish";
     /// See `finished.sql`.
     FINISHED = Read "finished";
     /// See `release.sql`.
     RELEASE = Write "release";
+    /// See `released.sql`.
+    RELEASED = Read "released";
     /// See `decide.sql`.
     DECIDE = Write "decide";
     /// See `decided.sql`.
@@ -76,6 +84,12 @@ statements! {
     AUDIT = Read "audit";
     /// See `list.sql`.
     LIST = Read "list";
+    /// See `matches.sql`.
+    MATCHES = Read "matches";
+    /// See `preview.sql`.
+    PREVIEW = Read "preview";
+    /// See `newest.sql`.
+    NEWEST = Read "newest";
     /// See `tallies.sql`.
     TALLIES = Read "tallies";
     /// See `tallies_live.sql`.
@@ -110,6 +124,12 @@ statements! {
     QUEUE = Read "queue";
     /// See `queues.sql`.
     QUEUES = Read "queues";
+    /// See `decide_limit.sql`.
+    DECIDE_LIMIT = Write "decide_limit";
+    /// See `limit.sql`.
+    LIMIT = Read "limit";
+    /// See `limits.sql`.
+    LIMITS = Read "limits";
     /// See `cancel_requests.sql`.
     CANCEL_REQUESTS = Read "cancel_requests";
     /// See `prune_instances.sql`.
@@ -134,6 +154,13 @@ statements! {
 const COLUMNS: &str = "t.id, t.tenant, t.queue, t.status, t.version, t.attempt, t.max_attempts, t.claim_no, \
     t.claimed_by, t.cancel_requested, t.priority, t.words, t.bytes, t.runes, t.output, t.error, t.created_at, \
     t.scheduled_at, t.started_at, t.finished_at, x.input, x.input_bytes, x.submitted_by, x.four_eyes, w.worker";
+
+/// What `matches.sql` and `preview.sql` have in common.
+const MATCHING: &str = include_str!("sql/pieces/matching.sql");
+
+/// The columns that [`MATCHING`] needs of each row that it looks at.
+const OF_EACH: &str =
+    "t.id, t.version, t.status, t.tenant, t.queue, t.created_at, t.cancel_requested, t.error";
 
 /// A schema's name, checked and quoted: the only thing that is ever put into a statement's text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -195,18 +222,23 @@ impl Texts {
 
 /// The statement without its contract, its names filled in.
 pub fn render(text: &str, schema: &Schema) -> String {
-    let body: String = text.lines().filter(|line| !line.trim_start().starts_with("--")).fold(
+    let mut body = without_comments(text).replace("{matching}", &without_comments(MATCHING));
+    body = body.replace("{columns}", COLUMNS).replace("{of_each}", OF_EACH);
+    expand(&mut body, "{text_and_worker ", text_and_worker);
+    expand(&mut body, "{walk ", walk);
+    expand(&mut body, "{reach ", reach);
+    body.replace("{schema}", &schema.quoted())
+}
+
+fn without_comments(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with("--")).fold(
         String::with_capacity(text.len()),
         |mut body, line| {
             body.push_str(line.trim());
             body.push('\n');
             body
         },
-    );
-    let mut body = body.replace("{columns}", COLUMNS);
-    expand(&mut body, "{text_and_worker ", text_and_worker);
-    expand(&mut body, "{walk ", walk);
-    body.replace("{schema}", &schema.quoted())
+    )
 }
 
 /// Replaces each `{name argument}` by what `piece` makes of its argument.
@@ -221,10 +253,18 @@ fn expand(body: &mut String, opening: &str, piece: fn(&str) -> String) {
 /// The newest ids of the tasks that `condition` names, as `list.sql` needs them for each state.
 fn walk(condition: &str) -> String {
     format!(
-        "(SELECT t.id, t.queue FROM {{schema}}.tasks t LEFT JOIN {{schema}}.task_inputs x ON x.id = t.id \
+        "(SELECT t.id, t.queue, t.error FROM {{schema}}.tasks t LEFT JOIN {{schema}}.task_inputs x ON x.id = t.id \
          WHERE {condition} AND ($2::text IS NULL OR x.tenant = $2) AND ($5::bigint IS NULL OR t.id < $5) \
          ORDER BY t.id DESC \
          LIMIT CASE WHEN $4::text IS NULL AND $3::text IS NULL THEN $6::bigint ELSE $7::bigint END)"
+    )
+}
+
+/// The next rows that `condition` names, for [`MATCHING`].
+fn reach(condition: &str) -> String {
+    format!(
+        "(SELECT {OF_EACH} FROM {{schema}}.tasks t WHERE {condition} AND t.id > $6 AND t.id <= $7 \
+         ORDER BY t.id LIMIT $8)"
     )
 }
 

@@ -1,9 +1,9 @@
-//! The audit trail as a whole: who did what to which task, queue or process.
+//! The audit trail as a whole: who did what to which task, queue, process or tenant.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{InstanceId, OperationId, TaskId};
+use super::{InstanceId, OperationId, Process, TaskId};
 
 /// A row of `events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -16,6 +16,9 @@ pub struct AuditEvent {
     pub actor: String,
     /// The database role of their session, which the database itself filled in.
     pub role: String,
+    /// Their process, as its session called itself; the database filled it in. None where it had no name, and of what
+    /// was written before events had it.
+    pub process: Option<Process>,
     /// What: see `docs/states.md`.
     #[serde(rename = "move")]
     pub movement: String,
@@ -23,6 +26,8 @@ pub struct AuditEvent {
     pub task: Option<TaskId>,
     /// About which queue.
     pub queue: Option<String>,
+    /// About which tenant's limits.
+    pub tenant: Option<String>,
     /// The process that was asked to stop, or whose claim was ended.
     pub instance: Option<InstanceId>,
     /// The state before.
@@ -59,7 +64,7 @@ pub struct AuditQuery {
     pub since: Option<Timestamp>,
     /// Only with a lower number: the next page.
     pub before: Option<i64>,
-    /// Only about this tenant's tasks.
+    /// Only about this tenant and its tasks.
     pub tenant: Option<String>,
     /// The most events; at least 1.
     pub limit: i64,

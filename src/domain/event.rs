@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{OperationId, Status};
+use super::{OperationId, Process, Status};
 
 /// A row of `events`; the serialised form is the JSON of `taskdeck show`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -12,6 +12,9 @@ pub struct Event {
     pub at: Timestamp,
     /// Who: an operator's name, or `host:pid` of an instance.
     pub actor: String,
+    /// Their process, as its session called itself; none where it had no name, and of what was written before events
+    /// had it.
+    pub process: Option<Process>,
     /// What: `cancel`, `request-cancel`, `approve`, `reject`, `requeue`, `fail`, `retry`, `release`, `recover`.
     #[serde(rename = "move")]
     pub movement: String,
@@ -34,6 +37,8 @@ pub struct Event {
 pub struct LastChange {
     /// Who made it.
     pub actor: String,
+    /// Their process, as its session called itself; none where that is not known.
+    pub process: Option<Process>,
     /// What it was: an event's `move`, or `claim`, `finish` or `submit`.
     #[serde(rename = "move")]
     pub movement: String,
@@ -48,6 +53,13 @@ pub struct LastChange {
 }
 
 impl LastChange {
+    /// ` from ops2:4402`, where `operator` is told of a change under their own name, which does not say where it was
+    /// made. Nothing where it was somebody else, whose name says enough.
+    pub fn elsewhere(&self, operator: &str) -> String {
+        let own = self.process.as_ref().filter(|_| self.actor == operator);
+        own.and_then(Process::place).map(|place| format!(" from {place}")).unwrap_or_default()
+    }
+
     /// What was done, as something that somebody did: `canceled it`.
     pub fn did(&self) -> String {
         match self.movement.as_str() {
@@ -73,21 +85,30 @@ impl LastChange {
 mod tests {
     use super::*;
 
+    fn by_bob(movement: &str, process: Option<&str>) -> LastChange {
+        LastChange {
+            actor: "bob".to_owned(),
+            process: process.map(|process| Process(process.to_owned())),
+            movement: movement.to_owned(),
+            at: Timestamp::UNIX_EPOCH,
+            ago_ms: 0,
+            version_after: 1,
+            reason: None,
+        }
+    }
+
     #[test]
     fn a_move_that_is_not_known_is_still_told() {
-        let did = |movement: &str| {
-            let movement = movement.to_owned();
-            LastChange {
-                actor: "bob".to_owned(),
-                movement,
-                at: Timestamp::UNIX_EPOCH,
-                ago_ms: 0,
-                version_after: 1,
-                reason: None,
-            }
-            .did()
-        };
-        assert_eq!(did("reject"), "rejected it");
-        assert_eq!(did("blend"), "changed it (blend)");
+        assert_eq!(by_bob("reject", None).did(), "rejected it");
+        assert_eq!(by_bob("blend", None).did(), "changed it (blend)");
+    }
+
+    #[test]
+    fn ones_own_name_is_told_with_the_place_where_it_acted() {
+        let console = by_bob("reject", Some("taskdeck console bob@ops2:4402 operator"));
+        assert_eq!(console.elsewhere("bob"), " from ops2:4402");
+        assert_eq!(console.elsewhere("alice"), "");
+        assert_eq!(by_bob("reject", Some("psql")).elsewhere("bob"), "");
+        assert_eq!(by_bob("reject", None).elsewhere("bob"), "");
     }
 }

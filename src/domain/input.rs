@@ -12,6 +12,9 @@ use super::Approval;
 /// Namespace of the ids that are derived from a submitter's own keys.
 const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x7461_736b_6465_636b_8000_0000_0000_0001);
 
+/// The longest key of a submitter's own, in bytes.
+const LONGEST_KEY: usize = 200;
+
 /// The largest text that is taken if the configuration says nothing else, in bytes.
 pub const DEFAULT_MAX_INPUT_BYTES: usize = 1024 * 1024;
 
@@ -179,12 +182,48 @@ impl SubmissionKey {
     /// # Errors
     /// Refuses an empty key, one over 200 bytes, and one with control characters.
     pub fn given(tenant: &Name, key: &str) -> Result<Self, Refusal> {
-        if key.is_empty() || key.len() > 200 || key.chars().any(char::is_control) {
-            return Err(Refusal::new("key", "use 1 to 200 bytes without control characters"));
-        }
-        let id = Uuid::new_v5(&KEY_NAMESPACE, format!("{tenant}/{key}").as_bytes());
-        Ok(Self { id, given: Some(key.to_owned()) })
+        check_key(key, LONGEST_KEY)?;
+        Ok(Self::derived(tenant, key.to_owned()))
     }
+
+    fn derived(tenant: &Name, key: String) -> Self {
+        let id = Uuid::new_v5(&KEY_NAMESPACE, format!("{tenant}/{key}").as_bytes());
+        Self { id, given: Some(key) }
+    }
+}
+
+/// The submitter's own key for the lines of a file. Line 7 under the key `K` has the key `K:7`, as one submit may have
+/// it too: sending the file again makes no line twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineKeys {
+    tenant: Name,
+    key: String,
+}
+
+impl LineKeys {
+    /// The longest key, in bytes: the number of any line still fits behind it.
+    const LONGEST: usize = LONGEST_KEY - 21;
+
+    /// The keys of a tenant's lines under `key`.
+    ///
+    /// # Errors
+    /// Refuses an empty key, one over 179 bytes, and one with control characters.
+    pub fn new(tenant: &Name, key: &str) -> Result<Self, Refusal> {
+        check_key(key, Self::LONGEST)?;
+        Ok(Self { tenant: tenant.clone(), key: key.to_owned() })
+    }
+
+    /// The key of a line, from 1.
+    pub fn line(&self, line: u64) -> SubmissionKey {
+        SubmissionKey::derived(&self.tenant, format!("{}:{line}", self.key))
+    }
+}
+
+fn check_key(key: &str, longest: usize) -> Result<(), Refusal> {
+    if key.is_empty() || key.len() > longest || key.chars().any(char::is_control) {
+        return Err(Refusal::new("key", format!("use 1 to {longest} bytes without control characters")));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -218,5 +257,20 @@ mod tests {
         assert_eq!(key("a"), key("a"));
         assert_ne!(key("a"), key("b"));
         assert!(SubmissionKey::given(&Name::default_name(), "").is_err());
+    }
+
+    #[test]
+    fn a_line_has_the_key_that_one_submit_may_have() {
+        let tenant = Name::default_name();
+        let keys = |key: &str| LineKeys::new(&tenant, key).expect("a key");
+        assert_eq!(keys("import").line(7), SubmissionKey::given(&tenant, "import:7").expect("a key"));
+        // No two lines of any two files have one key.
+        assert_ne!(keys("a").line(11), keys("a1").line(1));
+        assert_ne!(keys("a").line(12), keys("a:1").line(2));
+        let longest = keys(&"x".repeat(179)).line(u64::MAX).given.expect("given");
+        assert!(SubmissionKey::given(&tenant, &longest).is_ok());
+        for bad in ["", "a\n", &"x".repeat(180)] {
+            assert!(LineKeys::new(&tenant, bad).is_err(), "{bad}");
+        }
     }
 }

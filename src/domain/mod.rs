@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod backoff;
+pub mod bulk;
 pub mod counts;
 pub mod decision;
 pub mod event;
@@ -12,8 +13,10 @@ pub mod figure;
 pub mod input;
 pub mod instance;
 pub mod lab;
+pub mod limit;
 pub mod observed;
 pub mod outcome;
+pub mod process;
 pub mod queue;
 pub mod status;
 pub mod task;
@@ -25,5 +28,6 @@ pub use decision::{Approval, Decision, DecisionKind, Seen};
 pub use event::{Event, LastChange};
 pub use input::{Name, NewTask, Refusal};
 pub use instance::{Instance, InstanceId, InstanceState, StopMode, StopRequest};
+pub use process::Process;
 pub use status::Status;
 pub use task::{OperationId, Task, TaskId};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::limit::AtLimit;
 use super::{InstanceId, InstanceState, Status, StopRequest, Task, TaskId};
 
 /// Which tasks a list shows.
@@ -16,7 +17,7 @@ pub struct Filter {
     pub tenant: Option<String>,
     /// Only this queue.
     pub queue: Option<String>,
-    /// Only texts that contain this, whatever the letter case.
+    /// Only tasks whose text or error contains this, whatever the letter case.
     pub search: Option<String>,
 }
 
@@ -103,6 +104,8 @@ pub struct OldestDue {
     pub free_slots: i64,
     /// Who paused its queue, if it is paused.
     pub paused_by: Option<String>,
+    /// As many of its tenant's tasks run as may, if so.
+    pub at_limit: Option<AtLimit>,
 }
 
 impl OldestDue {
@@ -112,6 +115,8 @@ impl OldestDue {
             format!("queue {} is paused by {by}", self.queue)
         } else if self.takers == 0 {
             format!("no live worker takes queue {}", self.queue)
+        } else if let Some(at) = &self.at_limit {
+            at.words()
         } else if self.free_slots <= 0 {
             "all slots are busy".to_owned()
         } else {

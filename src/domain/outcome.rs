@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::limit::{AtLimit, OverLimit};
 use super::{
     DecisionKind, Event, InstanceId, InstanceState, LastChange, Status, StopMode, StopRequest, Task, TaskId,
 };
@@ -32,6 +33,13 @@ pub enum Verdict {
         /// The row, unchanged.
         task: Task,
     },
+    /// Its tenant has no room for it today, or for as many as this decision asked for.
+    OverLimit {
+        /// The row, unchanged.
+        task: Task,
+        /// What is left of the tenant's day, and what was asked for.
+        over: OverLimit,
+    },
     /// This row would have been changed, but another row of the same decision stood in the way.
     Held {
         /// The row, unchanged.
@@ -49,7 +57,7 @@ pub enum DecisionOutcome {
     Conflict,
     /// Nothing was changed: at least one row does not exist.
     NotFound,
-    /// Nothing was changed: at least one row may not be approved by whoever submitted it.
+    /// Nothing was changed: at least one row may not be approved by whoever submitted it, or not today.
     Refused,
 }
 
@@ -72,7 +80,7 @@ impl Decided {
         let has = |test: fn(&Verdict) -> bool| self.rows.iter().any(|(_, verdict)| test(verdict));
         if has(|verdict| matches!(verdict, Verdict::NotFound)) {
             DecisionOutcome::NotFound
-        } else if has(|verdict| matches!(verdict, Verdict::Refused { .. })) {
+        } else if has(|verdict| matches!(verdict, Verdict::Refused { .. } | Verdict::OverLimit { .. })) {
             DecisionOutcome::Refused
         } else if has(|verdict| !matches!(verdict, Verdict::Committed { .. })) {
             DecisionOutcome::Conflict
@@ -143,6 +151,13 @@ pub enum ClaimById {
         /// The row as it is now.
         task: Task,
     },
+    /// The row is QUEUED and due, but as many of its tenant's tasks run as may.
+    AtLimit {
+        /// The row as it is now.
+        task: Task,
+        /// How many run, and how many may.
+        at: AtLimit,
+    },
     /// No such row.
     NotFound,
 }
@@ -166,7 +181,27 @@ pub enum Finished {
     NotFound,
 }
 
-/// The answer to a submit of one text.
+/// What became of one of several texts that were submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every one is the large one")]
+pub enum SubmitVerdict {
+    /// Its task is in the table.
+    Submitted(Submitted),
+    /// Its submission id names a task of another tenant: nothing was submitted, and that task is not shown.
+    Taken,
+}
+
+impl SubmitVerdict {
+    /// The task, where there is one.
+    pub fn submitted(self) -> Option<Submitted> {
+        match self {
+            Self::Submitted(submitted) => Some(submitted),
+            Self::Taken => None,
+        }
+    }
+}
+
+/// A text whose task is in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Submitted {
     /// The task's row.

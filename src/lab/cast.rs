@@ -6,9 +6,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Plan, limits};
-use crate::db::{APPLICATION, Access, Db, DbError, Limits, NewInstance, Options, Schema, Trouble};
+use crate::db::{Access, Db, DbError, Limits, NewInstance, Options, Schema, Trouble};
 use crate::domain::input::{Admission, SubmissionKey};
 use crate::domain::lab::{HOLDER, RowSeen, Server, State};
+use crate::domain::process::APPLICATION;
 use crate::domain::{InstanceId, InstanceState, Name, NewTask, Task, TaskId};
 
 /// A lease that no run outlives.

@@ -8,10 +8,10 @@ use super::cast::{Caller, Cast, TEXT, quiet};
 use super::scene::{Asking, Said, let_go, play};
 use super::watch::Clock;
 use crate::db::DbError;
-use crate::db::lab::Approve;
 use crate::db::{Finish, FinishEnd};
 use crate::domain::input::Admission;
 use crate::domain::lab::{Answer, HOLDER, Part, Round};
+use crate::domain::limit::LimitDecision;
 use crate::domain::{Approval, Decision, DecisionKind, Name, OperationId, Seen, Task, TaskId, TextCounts};
 
 /// The limit of the budget: one approval.
@@ -140,33 +140,59 @@ pub(super) async fn cancel_and_finish(cast: &Cast, round: &mut Round) -> Result<
     race(cast, round, &[task.id], asking).await
 }
 
-/// Each caller approves a task of its own; the tenant's limit is one.
+/// Each caller approves a task of its own; the tenant's limit is one. Either the statement counts for itself, or it is the
+/// product's own, under a limit that an operator has set.
 pub(super) async fn budget(cast: &Cast, round: &mut Round) -> Result<(), DbError> {
     // A tenant of this round alone, so that nothing that was approved before counts.
     let tenant = Name::new("tenant", &format!("budget-{}", round.number)).expect("letters and a number");
-    cast.stage.lab().limit(&tenant, LIMIT).await?;
-    let how = match round.part {
-        Part::ByCount => Approve::ByCount { limit: LIMIT },
-        _ => Approve::BySharedRow,
-    };
     let mut tasks = Vec::new();
     for _ in &cast.callers {
         tasks.push(cast.submit(Admission::Hold, &tenant).await?);
     }
     round.figures.insert("limit".to_owned(), LIMIT);
+    let by_count = round.part == Part::ByCount;
+    if !by_count {
+        cast.stage.decide_limit(&limit(&tenant), &quiet).await?;
+    }
     let tenant = &tenant;
-    let asking = cast.callers.iter().zip(&tasks).map(|(caller, task)| {
-        let (id, version) = (task.id, task.version);
-        let ask = async move {
-            match caller.db.lab().approve(how, id, version, tenant).await {
-                Ok(0) => Said::new(Answer::Conflict, Some(0)),
-                Ok(rows) => Said::new(Answer::Committed, i64::try_from(rows).ok()),
-                Err(error) => Said::error(&error),
+    let asking: Vec<Asking<'_>> = cast
+        .callers
+        .iter()
+        .zip(&tasks)
+        .map(|(caller, task)| {
+            if by_count {
+                approves_by_count(caller, task, tenant)
+            } else {
+                decides(cast, caller, DecisionKind::Approve, &[task])
             }
-        };
-        Asking { who: caller.who.clone(), act: "approve", ask: ask.boxed() }
-    });
-    let asking: Vec<Asking<'_>> = asking.collect();
+        })
+        .collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
     race(cast, round, &ids, asking).await
+}
+
+/// An operator's word that `tenant` has [`LIMIT`] approvals a day.
+fn limit(tenant: &Name) -> LimitDecision {
+    LimitDecision {
+        tenant: tenant.clone(),
+        max_running: None,
+        max_approved_per_day: Some(LIMIT),
+        version: 0,
+        operator: "lab".to_owned(),
+        reason: None,
+        operation: OperationId(Uuid::now_v7()),
+    }
+}
+
+/// Asks for an approval that counts for itself.
+fn approves_by_count<'a>(caller: &'a Caller, task: &Task, tenant: &'a Name) -> Asking<'a> {
+    let (id, version) = (task.id, task.version);
+    let ask = async move {
+        match caller.db.lab().approve_by_count(id, version, tenant, LIMIT).await {
+            Ok(0) => Said::new(Answer::OverLimit, Some(0)),
+            Ok(rows) => Said::new(Answer::Committed, i64::try_from(rows).ok()),
+            Err(error) => Said::error(&error),
+        }
+    };
+    Asking { who: caller.who.clone(), act: "approve", ask: ask.boxed() }
 }

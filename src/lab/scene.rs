@@ -52,7 +52,7 @@ impl Said {
         let answer = match error {
             DbError::Unavailable(_) | DbError::Schema(_) => Answer::Unavailable,
             DbError::Unknown(_) => Answer::Unknown,
-            DbError::Refused(_) => Answer::Refused,
+            DbError::Refused(_) | DbError::Taken(_) => Answer::Refused,
             DbError::BadRow { .. } => Answer::BadRow,
         };
         let trouble = error.trouble();
@@ -73,6 +73,9 @@ impl Said {
             Ok(ClaimById::Lost { task }) => {
                 Self { told: vec![cast.seen(&task)], ..Self::new(Answer::Lost, Some(0)) }
             }
+            Ok(ClaimById::AtLimit { task, .. }) => {
+                Self { told: vec![cast.seen(&task)], ..Self::new(Answer::OverLimit, Some(0)) }
+            }
             Ok(ClaimById::NotFound) => Self::new(Answer::NotFound, Some(0)),
             Err(error) => Self::error(&error),
         }
@@ -88,12 +91,14 @@ impl Said {
             DecisionOutcome::Committed => (Answer::Committed, decided.rows.len()),
             DecisionOutcome::Conflict => (Answer::Conflict, 0),
             DecisionOutcome::NotFound => (Answer::NotFound, 0),
+            DecisionOutcome::Refused if over_limit(&decided) => (Answer::OverLimit, 0),
             DecisionOutcome::Refused => (Answer::Refused, 0),
         };
         let told = decided.rows.iter().filter_map(|(_, verdict)| match verdict {
             Verdict::Committed { task, .. }
             | Verdict::Conflict { task, .. }
             | Verdict::Refused { task }
+            | Verdict::OverLimit { task, .. }
             | Verdict::Held { task } => Some(cast.seen(task)),
             Verdict::NotFound => None,
         });
@@ -133,6 +138,11 @@ impl Said {
             Err(error) => Self::error(&error),
         }
     }
+}
+
+/// Whether a limit, and nobody's four eyes, stood in the way.
+fn over_limit(decided: &Decided) -> bool {
+    decided.rows.iter().any(|(_, verdict)| matches!(verdict, Verdict::OverLimit { .. }))
 }
 
 /// One caller's question.

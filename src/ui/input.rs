@@ -39,6 +39,8 @@ pub(super) enum Input {
 pub(super) struct Reader {
     gate: Arc<Gate>,
     wake: PipeWriter,
+    /// Where a continuation is to be read, as the thread reads it too.
+    continued: UnixStream,
 }
 
 #[derive(Default)]
@@ -73,10 +75,11 @@ impl Reader {
         let (woken, wake) = io::pipe()?;
         let signals = Signals::register()?;
         let gate = Arc::new(Gate::default());
+        let continued = signals.continued()?;
         let thread = Thread { gate: Arc::clone(&gate), woken, signals, tell: Box::new(tell) };
         // Never joined: a reader that is stuck in the kernel must not hold up the exit.
         std::thread::Builder::new().name("taskdeck-keys".to_owned()).spawn(move || thread.run())?;
-        Ok(Self { gate, wake })
+        Ok(Self { gate, wake, continued })
     }
 
     /// Stops reading; returns once nothing is read any more.
@@ -86,6 +89,13 @@ impl Reader {
         // The reader never does anything that takes longer; the limit is for one that has ended.
         let limit = Duration::from_secs(1);
         drop(self.gate.changed.wait_timeout_while(state, limit, |state| !state.resting));
+    }
+
+    /// Forgets that the process was continued before now: for whoever is about to take the terminal back, which is the
+    /// answer to it. The thread may not have come to it while it rested, and would tell it afterwards as one that nobody
+    /// has answered.
+    pub(super) fn forget_continued(&self) {
+        forget(&self.continued);
     }
 
     /// Reads again.
@@ -110,7 +120,18 @@ impl Drop for Reader {
 /// Signals as something to poll, each with what it means.
 struct Signals([(UnixStream, Input); 3]);
 
+/// Reads what a signal has left; it only counts that there was one.
+fn forget(mut pipe: &UnixStream) {
+    // Nothing is there where the other reader was first.
+    let _ = pipe.read(&mut [0; 64]);
+}
+
 impl Signals {
+    /// The pipe that tells of continuations, for another reader.
+    fn continued(&self) -> io::Result<UnixStream> {
+        self.0[1].0.try_clone()
+    }
+
     fn register() -> io::Result<Self> {
         let pipe = |signal: Signal, input| {
             let (reader, writer) = UnixStream::pair()?;
@@ -218,8 +239,7 @@ impl Thread {
             if flags.is_empty() {
                 continue;
             }
-            let mut pipe = pipe;
-            let _ = pipe.read(&mut [0; 64]);
+            forget(pipe);
             match (wanted, input) {
                 // The editor was suspended and took its whole group with it: we must stop as well, or the
                 // shell never gets the terminal. When continued, the editor still has it.
@@ -256,5 +276,40 @@ pub(super) fn into_queue<T: From<Input> + Send + 'static>(
 ) -> impl Fn(Input) + Send + 'static {
     move |input| {
         let _ = queue.send(input.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// A continuation that the thread has not come to while it rested was told after the terminal had been taken back,
+    /// and had it taken a second time, with a second picture.
+    #[test]
+    fn a_continuation_that_was_answered_is_not_told_again() {
+        let signals = Signals::register().expect("signals");
+        let continued = signals.continued().expect("a descriptor");
+        let (woken, wake) = io::pipe().expect("a pipe");
+        let (gate, (told, tells)) = (Arc::new(Gate::default()), channel());
+        let reader = Reader { gate: Arc::clone(&gate), wake, continued };
+        let thread = Thread { gate, woken, signals, tell: Box::new(into_queue(told)) };
+        // To this very thread, so that it has been told when this returns.
+        let goes_on = || signal_hook::low_level::raise(Signal::CONT.as_raw()).expect("sent");
+        // What is told once it reads again.
+        let look = || {
+            let ready = thread.poll(Wanted::Rest, Some(Duration::ZERO)).expect("polled");
+            thread.tell_signals(Wanted::Read, &ready);
+            tells.try_iter().collect::<Vec<Input>>()
+        };
+        goes_on();
+        assert_eq!(look(), [Input::Continued], "nobody has answered it");
+        goes_on();
+        reader.forget_continued();
+        assert_eq!(look(), []);
+        // One that comes later is told.
+        goes_on();
+        assert_eq!(look(), [Input::Continued]);
     }
 }

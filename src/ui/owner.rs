@@ -25,6 +25,7 @@ impl Owner {
         self.reader.rest();
         let lent = self.screen.lend().map_err(|error| error.to_string());
         let done = lent.and_then(|()| other());
+        self.reader.forget_continued();
         let back = self.screen.back().map_err(|error| error.to_string());
         self.reader.resume();
         done.and(back)

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::event::{Part, WorkerEvent};
 use super::rates::Count;
 use super::shared::{Core, Life, Phase, Standing};
-use crate::db::{ClaimRequest, Claimed, DbError};
+use crate::db::{ClaimRequest, Claimed, DbError, KeptBack};
 use crate::domain::InstanceId;
 use crate::domain::backoff::{Backoff, jittered};
 
@@ -49,6 +49,8 @@ enum More {
     Maybe,
     /// The last one found nothing: a wake-up or the next poll tells.
     No,
+    /// The last one found nothing but a tenant of which as much runs as may: an end here may have made room, too.
+    AfterAnEnd,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -78,7 +80,7 @@ impl Claimer {
         let now = Instant::now();
         let ahead = core.rates().ahead(now).min(core.config.batch);
         let room = core.ledger().room(ahead, core.config.batch.max(1));
-        if self.more == More::No || room == 0 {
+        if self.more != More::Maybe || room == 0 {
             self.rest().await;
             return Next::Step;
         }
@@ -89,10 +91,15 @@ impl Claimer {
             limit: i64::try_from(room).unwrap_or(i64::MAX),
         };
         core.claiming.store(true, Ordering::SeqCst);
-        let claimed = core.db.claim_next(&request).await;
-        let claimed = claimed.map(|claimed| {
-            self.more = if claimed.is_empty() { More::No } else { More::Maybe };
-            let claims = self.admit(claimed, life.instance);
+        let claimed = core.db.claim(&request).await;
+        let claimed = claimed.map(|won| {
+            self.more = match won.kept_back {
+                _ if !won.claimed.is_empty() => More::Maybe,
+                KeptBack::Contended => More::Maybe,
+                KeptBack::Full => More::AfterAnEnd,
+                KeptBack::Nothing => More::No,
+            };
+            let claims = self.admit(won.claimed, life.instance);
             if !claims.is_empty() {
                 core.events.tell(|| WorkerEvent::Claimed { claims });
             }
@@ -171,7 +178,7 @@ impl Claimer {
         tokio::select! {
             () = bells.work.notified() => self.more = More::Maybe,
             () = sleep(jittered(self.core.config.poll)) => self.more = More::Maybe,
-            () = bells.room.notified(), if self.more == More::Maybe => {}
+            () = bells.room.notified(), if self.more != More::No => self.more = More::Maybe,
             () = bells.unsure.notified() => self.sure = Sure::No,
             () = sleep(WAITS_AT_MOST / 2), if stale_look => {}
             () = self.core.closing() => {}

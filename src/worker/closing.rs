@@ -19,7 +19,7 @@ use super::event::{Part, Shutdown, WorkerEvent};
 use super::ledger::Claim;
 use super::shared::{Core, Life, Phase, Standing};
 use super::watchers::publish;
-use crate::db::{DbError, Preview, SignedOff};
+use crate::db::{DbError, Preview, Release, SignedOff};
 use crate::domain::Backoff;
 use crate::domain::outcome::Verdict;
 use crate::domain::{
@@ -238,9 +238,10 @@ async fn sign_off(core: &Core) -> Ended {
     };
     let deadline = Instant::now() + SIGN_OFF_WITHIN;
     let mut failures = 0;
+    let mut releases = Vec::new();
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let error = match timeout(left, end_instance(core, instance)).await {
+        let error = match timeout(left, end_instance(core, instance, &mut releases)).await {
             Ok(Ok(ended)) => return ended,
             Ok(Err(error)) => error,
             Err(_) => return unconfirmed,
@@ -259,31 +260,54 @@ async fn sign_off(core: &Core) -> Ended {
 }
 
 /// Ends the instance's row. If that is refused, either it was declared lost, or rows are under it that nobody here
-/// knows, from a claim whose answer was lost: those are given back, and it is tried once more.
-async fn end_instance(core: &Core, instance: InstanceId) -> Result<Ended, DbError> {
+/// knows, from a claim whose answer was lost: those are given back, and it is tried once more. `releases` keeps those
+/// that are sent until they are answered.
+async fn end_instance(
+    core: &Core,
+    instance: InstanceId,
+    releases: &mut Vec<Release>,
+) -> Result<Ended, DbError> {
     let (done, failed) = core.rates().totals();
+    give_back(core, instance, releases).await?;
     if core.db.end_instance(instance, done, failed).await? == SignedOff::Yes {
         return Ok(Ended::default());
     }
-    let unknown = core.db.claimed_besides(instance, &[]).await?;
-    let claims: Vec<Claim> = unknown.iter().map(|task| (task.id, task.claim_no)).collect();
-    core.db.release(instance, &core.actor, "shutting down", &claims).await?;
+    let unknown = core.db.held(instance).await?;
+    releases.extend(unknown.into_iter().map(|(id, claim_no)| Release::new(id, claim_no)));
+    give_back(core, instance, releases).await?;
     core.db.end_instance(instance, done, failed).await?;
-    let still = core.db.claimed_besides(instance, &[]).await?;
-    Ok(Ended { left: still.iter().map(|task| task.id).collect(), ..Ended::default() })
+    let still = core.db.held(instance).await?;
+    Ok(Ended { left: still.into_iter().map(|(id, _)| id).collect(), ..Ended::default() })
 }
 
-/// Which of `tasks` are still RUNNING under a lease that was lost during the shutdown. If the database cannot be
-/// asked, all of them may be.
-async fn still_held(core: &Core, tasks: Vec<TaskId>, instance: InstanceId) -> Vec<TaskId> {
-    let mut left = Vec::new();
-    for id in tasks {
-        let read = timeout(RECORD_WITHIN, core.db.task(id, None, Preview::Beginning)).await;
-        match read {
-            Ok(Ok(None)) => {}
-            Ok(Ok(Some(task))) if task.status != Status::Running || task.claimed_by != Some(instance) => {}
-            Ok(Ok(Some(_)) | Err(_)) | Err(_) => left.push(id),
-        }
+/// Sends `releases`, and tells what they gave back once that is known.
+async fn give_back(core: &Core, instance: InstanceId, releases: &mut Vec<Release>) -> Result<(), DbError> {
+    let reason = "shutting down";
+    let tasks = core.db.release(instance, &core.actor, reason, releases).await?;
+    releases.clear();
+    if !tasks.is_empty() {
+        core.events.tell(|| WorkerEvent::Released { tasks, reason });
+        core.db.wake();
     }
-    left
+    Ok(())
+}
+
+/// What is still RUNNING under a lease that was lost during the shutdown, asked in one statement however much there
+/// was. If the database does not answer in time, everything in `known` may be.
+async fn still_held(core: &Core, known: Vec<TaskId>, instance: InstanceId) -> Vec<TaskId> {
+    let asked = async {
+        for failures in 1.. {
+            match core.db.held(instance).await {
+                Ok(held) => return held.into_iter().map(|(id, _)| id).collect(),
+                Err(error) => core.failed(Part::Closing, &error),
+            }
+            sleep(Backoff::CALLS.after(failures)).await;
+        }
+        unreachable!("it is asked until it is told")
+    };
+    tokio::select! {
+        held = asked => held,
+        () = sleep(SIGN_OFF_WITHIN) => known,
+        () = core.reached(Phase::Leaving) => known,
+    }
 }

@@ -14,7 +14,7 @@ use super::event::{Part, WorkerEvent};
 use super::ledger::Claim;
 use super::rates::Count;
 use super::shared::{Core, Phase};
-use crate::db::{DbError, Finish, FinishEnd};
+use crate::db::{DbError, Finish, FinishEnd, Release};
 use crate::domain::Backoff;
 use crate::domain::outcome::Finished;
 use crate::domain::{InstanceId, Status, TaskId};
@@ -60,7 +60,7 @@ impl Lane {
 /// What one call tells.
 enum Batch {
     Finishes(Vec<Finish>),
-    Releases(Vec<Claim>),
+    Releases(Vec<Release>),
 }
 
 impl Batch {
@@ -77,7 +77,7 @@ impl Batch {
     fn claims(&self) -> Vec<Claim> {
         match self {
             Self::Finishes(finishes) => finishes.iter().map(|finish| (finish.id, finish.claim_no)).collect(),
-            Self::Releases(claims) => claims.clone(),
+            Self::Releases(releases) => releases.iter().map(named).collect(),
         }
     }
 }
@@ -122,11 +122,11 @@ async fn send(core: &Core, instance: InstanceId, batch: Batch) -> Result<(), DbE
             settle(core, finishes.iter().map(|finish| (finish.id, finish.claim_no)));
             account(core, finishes, answers);
         }
-        Batch::Releases(claims) => {
+        Batch::Releases(releases) => {
             let reason =
                 if core.phase() > Phase::Open { "shutting down" } else { "no slot was free in time" };
-            let tasks = core.db.release(instance, &core.actor, reason, &claims).await?;
-            settle(core, claims);
+            let tasks = core.db.release(instance, &core.actor, reason, &releases).await?;
+            settle(core, releases.iter().map(named));
             if !tasks.is_empty() {
                 core.events.tell(|| WorkerEvent::Released { tasks, reason });
                 // Others may have a free slot for them.
@@ -135,6 +135,10 @@ async fn send(core: &Core, instance: InstanceId, batch: Batch) -> Result<(), DbE
         }
     }
     Ok(())
+}
+
+fn named(release: &Release) -> Claim {
+    (release.id, release.claim_no)
 }
 
 /// The answers are in: these claims are over.

@@ -20,6 +20,8 @@ fn help_of_the_program_and_of_each_command() {
         &["queues"],
         &["pause"],
         &["resume"],
+        &["limits"],
+        &["limit"],
         &["stop"],
         &["lab"],
         &["doctor"],

@@ -76,8 +76,18 @@ async fn show_tells_the_row_its_history_and_its_text() {
     let event = &answer["events"][0];
     let mut names: Vec<&str> = event.as_object().expect("an object").keys().map(String::as_str).collect();
     names.sort_unstable();
-    let expected =
-        ["actor", "at", "from", "move", "operation_id", "reason", "to", "version_after", "version_before"];
+    let expected = [
+        "actor",
+        "at",
+        "from",
+        "move",
+        "operation_id",
+        "process",
+        "reason",
+        "to",
+        "version_after",
+        "version_before",
+    ];
     assert_eq!(names, expected);
     assert_eq!(
         (&event["actor"], &event["move"], &event["reason"]),

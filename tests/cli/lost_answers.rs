@@ -66,6 +66,11 @@ const LOST: &[(&[&str], &str, &str)] = &[
         "`taskdeck instances`",
     ),
     (&["pause", "bills", "--reason", "never answered"], "the pause of queue bills may", "`taskdeck queues`"),
+    (
+        &["cancel", "--all", "--yes", "--reason", "never answered"],
+        "the cancel of tasks 1 to 2 (the 2 of them that match",
+        "`taskdeck show 1` tells which",
+    ),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,6 +8,7 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
+mod bulk;
 mod config;
 mod decide;
 mod doctor;
@@ -15,8 +16,11 @@ mod errors;
 mod events;
 mod help;
 mod hostile;
+mod interrupted;
+mod limits;
 mod list_show;
 mod lost_answers;
+mod many;
 mod private;
 mod queues;
 mod runner;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::runner::{User, eventually};
-use crate::support::database;
+use crate::support::{database, unique};
 use crate::workers::Worker;
 
 /// Waits until `count` instances work; their documents.
@@ -23,7 +23,8 @@ async fn all_workers_end_because_they_were_asked_to() {
     let db = database().await;
     let user = User::of(&db.url);
     let none = user.json(0, &["stop", "--all"]);
-    assert_eq!((&none["outcome"], &none["message"]), (&json!("committed"), &json!("no workers run")));
+    let nobody = json!("no workers run, so nobody was asked");
+    assert_eq!((&none["outcome"], &none["message"]), (&json!("committed"), &nobody));
     let (one, two) = (Worker::start(&user, &[]), Worker::start(&user, &["--work-delay", "1s"]));
     working(&user, 2);
     let id = user.json(0, &["submit", "in flight"])["task"]["id"].to_string();
@@ -68,8 +69,9 @@ async fn one_is_named_by_its_id_the_beginning_of_it_or_its_host_and_pid() {
     let text = user.text(0, &["stop", &labels[1], "--mode", "cancel", "--wait"]);
     assert_eq!(text, format!("{}: has stopped\n", labels[1]));
     user.text(0, &["stop", &format!("{}@0", ids[0]), "--wait"]);
-    let unique = &ids[2][..ids[2].len() - 1];
-    user.text(0, &["stop", unique, "--wait"]);
+    // An id is written in either case.
+    let unique = ids[2][..ids[2].len() - 1].to_uppercase();
+    user.text(0, &["stop", &unique, "--wait"]);
     for worker in workers {
         assert_eq!(worker.ended(), 0);
     }
@@ -78,7 +80,7 @@ async fn one_is_named_by_its_id_the_beginning_of_it_or_its_host_and_pid() {
 }
 
 /// A task that runs until the file is there, held by a worker of `user`.
-fn held(user: &User, file: &str) -> Worker {
+pub(crate) fn held(user: &User, file: &str) -> Worker {
     let file = user.home().join(file);
     let home = user.home().display();
     let until = format!("sh -c 'while [ -d {home} ] && [ ! -e {} ]; do sleep 0.05; done'", file.display());
@@ -202,4 +204,24 @@ async fn a_stop_that_was_tried_again_says_so() {
     assert_eq!((&given_up["outcome"], &given_up["retries"]), (&json!("unavailable"), &json!(3)));
     let text = user.text(0, &["stop", "--all"]);
     assert!(text.ends_with("It was decided again once, as the server had rolled it back.\n"), "{text}");
+}
+
+/// Whether a role may ask does not hang on who happens to be there.
+#[tokio::test]
+async fn who_may_stop_nobody_is_refused_also_where_nobody_works() {
+    let db = database().await;
+    let viewer = format!("stop_viewer_{}", unique());
+    db.psql(&format!(
+        "CREATE ROLE {viewer} LOGIN; GRANT USAGE ON SCHEMA taskdeck TO {viewer}; \
+         GRANT SELECT ON ALL TABLES IN SCHEMA taskdeck TO {viewer}"
+    ));
+    let user = User::of(&db.url.replace("tester@", &format!("{viewer}@")));
+    for args in [&["stop", "--all"][..], &["stop", "--all", "--wait"], &["stop", "nowhere:1"]] {
+        let answer = user.json(7, args);
+        assert_eq!(
+            (&answer["outcome"], &answer["error"]["kind"]),
+            (&json!("refused"), &json!("refused")),
+            "{args:?}"
+        );
+    }
 }

@@ -1,6 +1,8 @@
 //! `submit`: where the text comes from, what is refused, keys, lines.
 
 use serde_json::json;
+use taskdeck::domain::Name;
+use taskdeck::domain::input::SubmissionKey;
 
 use crate::runner::{User, numbered};
 use crate::support::database;
@@ -174,8 +176,76 @@ async fn a_file_that_the_database_stops_half_way_is_told_to_the_line() {
     assert_eq!((&answer["submitted"], &answer["last_id"]), (&json!(500), &json!(500)));
     let message = answer["error"]["message"].as_str().expect("a message");
     assert!(message.contains("stopped before line 501"), "{message}");
+    assert_eq!(answer["stopped_at_line"], 501);
+    let hint = answer["error"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("tail -n +501 "), "{hint}");
     assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks"), "500", "what is said is what is there");
     let run = user.run(&["submit", "--lines", path]);
     assert_eq!(run.code, 5);
     assert!(run.out.starts_with("submitted 500 ") && run.err.contains("stopped before line 501"), "{run:?}");
+}
+
+#[tokio::test]
+async fn a_file_under_a_key_that_the_database_stopped_goes_on_and_tells_a_line_that_has_changed() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    db.psql("ALTER TABLE taskdeck.task_inputs ADD CONSTRAINT no_700 CHECK (input <> 'line 700')");
+    user.file("lines", numbered("line", 1..=1_200));
+    let command = ["submit", "--lines", "lines", "--key", "k"];
+    let stopped = user.json(5, &command);
+    assert_eq!((&stopped["submitted"], &stopped["stopped_at_line"]), (&json!(500), &json!(501)), "{stopped}");
+    let hint = stopped["error"]["hint"].as_str().expect("a hint");
+    assert!(hint.contains("run the same command again"), "{hint}");
+    db.psql("ALTER TABLE taskdeck.task_inputs DROP CONSTRAINT no_700");
+    // Beyond what a list shows of a text it is compared too.
+    let long = "x".repeat(300);
+    let changed = numbered("line", 1..=1_200).replace("line 3\n", &format!("{long}a\n"));
+    user.file("lines", &changed);
+    let second = user.json(2, &command);
+    assert_eq!((&second["submitted"], &second["known"]), (&json!(700), &json!(499)), "{second}");
+    let refused = &second["refused"];
+    assert_eq!((refused.as_array().map(Vec::len), &refused[0]["line"]), (Some(1), &json!(3)), "{refused}");
+    let message = refused[0]["message"].as_str().expect("a message");
+    assert!(message.contains("task 3 ") && message.contains("another text"), "{message}");
+    user.file("other", format!("{long}a\n"));
+    user.json(0, &["submit", "--lines", "other", "--key", "long"]);
+    user.file("other", format!("{long}b\n"));
+    assert_eq!(user.json(2, &["submit", "--lines", "other", "--key", "long"])["refused"][0]["line"], 1);
+    assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks"), "1201");
+    let long_key = "k".repeat(180);
+    assert_eq!(user.json(2, &["submit", "--lines", "lines", "--key", &long_key])["error"]["kind"], "input");
+}
+
+/// A key whose submission id another tenant's task has: nothing of that task is shown, and nothing is said to be done.
+#[tokio::test]
+async fn a_key_that_another_tenants_task_has_taken_is_a_conflict_that_tells_nothing() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    let taken = |key: &str| {
+        let ours = Name::new("tenant", "ours").expect("a name");
+        let id = SubmissionKey::given(&ours, key).expect("a key").id;
+        db.psql(&format!(
+            "WITH x AS (INSERT INTO taskdeck.task_inputs (tenant, submission, input) \
+               VALUES ('theirs', '{id}', 'their secret') RETURNING id) \
+             INSERT INTO taskdeck.tasks (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at) \
+             SELECT id, 'theirs', 'default', 'QUEUED', 0, 1, now(), now() FROM x"
+        ));
+    };
+    taken("invoice-7");
+    let run = user.run(&["--output", "json", "--tenant", "ours", "submit", "--key", "invoice-7", "x"]);
+    assert_eq!((run.code, run.json()["error"]["kind"].as_str()), (3, Some("conflict")), "{run:?}");
+    assert!(!run.out.contains("secret") && !run.out.contains("theirs"), "{run:?}");
+    // Of a file only that line is refused.
+    taken("file:2");
+    user.file("lines", "one\ntwo\nthree\n");
+    let run =
+        user.run(&["--output", "json", "--tenant", "ours", "submit", "--lines", "lines", "--key", "file"]);
+    let answer = run.json();
+    assert_eq!(
+        (run.code, &answer["submitted"], &answer["refused"][0]["line"]),
+        (2, &json!(2), &json!(2)),
+        "{run:?}"
+    );
+    assert!(!run.out.contains("secret") && !run.out.contains("theirs"), "{run:?}");
+    assert_eq!(db.psql("SELECT count(*) FROM taskdeck.tasks WHERE tenant = 'ours'"), "2");
 }

@@ -12,9 +12,12 @@ pub(crate) struct Worker(Child);
 
 impl Worker {
     pub(crate) fn start(user: &User, args: &[&str]) -> Self {
-        let args: Vec<&str> =
-            ["--no-ui", "--workers", "2", "--poll", "100ms"].iter().chain(args).copied().collect();
-        let mut command = user.command(&args);
+        Self::start_as(user, &[&["--workers", "2", "--poll", "100ms"][..], args].concat())
+    }
+
+    /// One with nothing but these arguments.
+    pub(crate) fn start_as(user: &User, args: &[&str]) -> Self {
+        let mut command = user.command(&[&["--no-ui"][..], args].concat());
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("start"))
     }
 

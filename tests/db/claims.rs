@@ -53,7 +53,9 @@ async fn one_of_two_callers_wins_in_each_of_thirty_rounds() {
                     won.push(task);
                 }
                 ClaimById::Lost { task } => lost.push(task),
-                ClaimById::NotFound => panic!("round {round}: not found"),
+                other @ (ClaimById::AtLimit { .. } | ClaimById::NotFound) => {
+                    panic!("round {round}: {other:?}")
+                }
             }
         }
         assert_eq!((won.len(), lost.len()), (1, 1), "round {round}");
@@ -133,7 +135,7 @@ async fn claim_as_another_process(role: &str) {
         let (won, task) = match db.claim_by_id(instance, TaskId(id)).await.expect("an answer") {
             ClaimById::Won { task } => (true, task),
             ClaimById::Lost { task } => (false, task),
-            ClaimById::NotFound => panic!("not found"),
+            other @ (ClaimById::AtLimit { .. } | ClaimById::NotFound) => panic!("{other:?}"),
         };
         let insert = "INSERT INTO told VALUES ($1, $2, $3, $4, $5)";
         let claimed_by = task.claimed_by.map(|instance| instance.0);
@@ -211,7 +213,7 @@ async fn the_limit_holds_with_nested_loops_where_the_naive_form_overshoots() {
 }
 
 /// Parameters of `claim_next` for five tasks of the default queue.
-fn claim_params(instance: &InstanceId) -> [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 4] {
+pub(crate) fn claim_params(instance: &InstanceId) -> [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 4] {
     const QUEUES: &[&str] = &["default"];
     const NOBODY: Option<&str> = None;
     [(&instance.0, Type::UUID), (&QUEUES, Type::TEXT_ARRAY), (&5_i64, Type::INT8), (&NOBODY, Type::TEXT)]

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use taskdeck::db::sql::{ALL, TASK};
-use taskdeck::db::{Db, Limits, ListQuery, Preview, Wake};
+use taskdeck::db::{Db, Limits, ListQuery, Preview, Release, Wake};
 use taskdeck::domain::audit::AuditQuery;
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::SubmissionKey;
@@ -15,6 +15,7 @@ use taskdeck::domain::{InstanceState, NewTask, StopMode, TaskId};
 
 use crate::dropping::{Scene, calls, polled, pools_of_one};
 use crate::fleet::stop;
+use crate::limits;
 use crate::queues;
 use crate::scene::{
     LONG, beat, claim, decided, decision, failure, fill, name, new_instance, number, outside, quiet, request,
@@ -103,6 +104,27 @@ async fn calls_about_processes_and_queues(scene: &Scene) {
             db.decide_queue(&act(QueueAct::Pause, 999), &quiet).await
         })
         .await;
+    let most = |running, version| limits::decision("other", Some(running), None, version);
+    let version = async |db: &Db| db.limit_state(&name("other")).await.expect("read").version;
+    scene
+        .drop_everywhere("limit", version, async |db, version| {
+            db.decide_limit(&most(version, version), &quiet).await
+        })
+        .await;
+    scene
+        .drop_everywhere("limit in vain", nothing, async |db, ()| {
+            db.decide_limit(&most(1, 999), &quiet).await
+        })
+        .await;
+    // With nothing to claim it asks both statements.
+    scene.clear().await;
+    let instance = scene.instance;
+    scene
+        .drop_everywhere("claim beside a limit", nothing, async |db, ()| {
+            db.claim_next(&request(instance, 9)).await
+        })
+        .await;
+    scene.drop_everywhere("limits", nothing, async |db, ()| db.tenant_limits(None).await).await;
     let all = AuditQuery { limit: 9, ..AuditQuery::default() };
     scene.drop_everywhere("audit", nothing, async |db, ()| db.audit(&all).await).await;
     scene.drop_everywhere("queues", nothing, async |db, ()| db.queues(None).await).await;
@@ -171,8 +193,21 @@ async fn workers_calls(scene: &Scene) {
     scene.clear().await;
     scene
         .drop_everywhere("release", two, async |db, claims| {
-            let claims: Vec<_> = claims.iter().map(|claimed| (claimed.id, claimed.claim_no)).collect();
-            db.release(instance, "x", "draining", &claims).await
+            let releases: Vec<_> =
+                claims.iter().map(|claimed| Release::new(claimed.id, claimed.claim_no)).collect();
+            db.release(instance, "x", "draining", &releases).await
+        })
+        .await;
+    scene.clear().await;
+    let given_back = async |db: &Db| {
+        let claimed = two(db).await.remove(0);
+        let release = Release::new(claimed.id, claimed.claim_no);
+        db.release(instance, "x", "draining", &[release]).await.expect("release");
+        release
+    };
+    scene
+        .drop_everywhere("a release that was sent before", given_back, async |db, release| {
+            db.release(instance, "x", "draining", &[release]).await
         })
         .await;
     scene.clear().await;
@@ -244,7 +279,7 @@ async fn a_wait_for_a_wake_up() {
 }
 
 /// How many tables the schema has.
-const TABLES: i64 = 6;
+const TABLES: i64 = 8;
 
 #[tokio::test]
 async fn a_migration() {

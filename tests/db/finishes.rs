@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use taskdeck::db::{Claimed, Db, Finish, FinishEnd};
+use taskdeck::db::{Claimed, Db, Finish, FinishEnd, Release};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::outcome::{Finished, Verdict};
 use taskdeck::domain::{InstanceId, NewTask, Status, Task, TaskId, TextCounts};
@@ -68,7 +68,8 @@ async fn result_and_state_are_one_commit() {
         assert_eq!(finish(db, instance, &second).await, refused);
     }
     assert_eq!(finish(db, worker(db).await, &real).await, refused, "another instance's claim");
-    assert_eq!(db.release(instance, "x", "late", &[(claimed.id, 1)]).await.expect("release"), []);
+    let late = [Release::new(claimed.id, 1)];
+    assert_eq!(db.release(instance, "x", "late", &late).await.expect("release"), []);
     assert_eq!(row(db, claimed.id).await, done);
     let absent = Finish { id: TaskId(i64::MAX), ..success(&claimed) };
     assert_eq!(finish(db, instance, &absent).await, Finished::NotFound);
@@ -175,9 +176,8 @@ async fn a_finish_of_an_old_claim_changes_nothing() {
             assert_eq!(finish(db, instance, &end).await, lost);
             assert_eq!(row(db, old.id).await, before);
         }
-        let given_back =
-            db.release(instance, "x", "late", &[(claimed.id, claimed.claim_no)]).await.expect("release");
-        assert_eq!(given_back, []);
+        let late = [Release::new(claimed.id, claimed.claim_no)];
+        assert_eq!(db.release(instance, "x", "late", &late).await.expect("release"), []);
         assert_eq!(row(db, old.id).await, before);
     }
     // Both claims in one batch: only the current one takes effect, and the other is not told that it did.
@@ -294,11 +294,13 @@ async fn a_release_spends_no_attempt() {
     let instance = worker(db).await;
     let kept = running(db, instance, "given back").await;
     let stopped = running(db, instance, "given back, canceled").await;
+    let other = running(db, instance, "given back later").await;
     decided(db, DecisionKind::Cancel, &row(db, stopped.id).await).await;
-    let claims = [(stopped.id, 1), (TaskId(i64::MAX), 1), (kept.id, 1)];
-    let mut given_back = db.release(instance, "testhost:4242", "draining", &claims).await.expect("release");
-    given_back.sort_unstable();
-    assert_eq!(given_back, [kept.id, stopped.id]);
+    let releases = [stopped.id, TaskId(i64::MAX), kept.id].map(|id| Release::new(id, 1));
+    let release = async |reason, releases: &[Release]| {
+        db.release(instance, "testhost:4242", reason, releases).await.expect("release")
+    };
+    assert_eq!(release("draining", &releases).await, [kept.id, stopped.id]);
     let (kept, stopped) = (row(db, kept.id).await, row(db, stopped.id).await);
     assert_eq!((kept.status, kept.attempt, kept.claim_no, kept.version), (Status::Queued, 0, 1, 2));
     assert_eq!((kept.claimed_by, kept.finished_at), (None, None));
@@ -310,8 +312,14 @@ async fn a_release_spends_no_attempt() {
         assert_eq!((last.movement.as_str(), last.version_after), (movement, task.version));
         assert_eq!(last.reason.as_deref(), Some("draining"));
     }
-    assert_eq!(db.release(instance, "x", "again", &claims).await.expect("release"), [], "only once");
+    // Sent again, alone or with others, it is the same release, which its event tells; another one is told that there is
+    // nothing to give back.
+    assert_eq!(release("again", &releases).await, [kept.id, stopped.id]);
+    let more = [releases[0], Release::new(other.id, 1), Release::new(kept.id, 1)];
+    assert_eq!(release("again", &more).await, [stopped.id, other.id]);
+    assert_eq!(release("again", &[Release::new(kept.id, 1)]).await, [], "only once");
     assert_eq!(row(db, kept.id).await, kept);
+    decided(db, DecisionKind::Cancel, &row(db, other.id).await).await;
     assert_eq!(claim(db, instance).await.claim_no, 2, "the claim number only rises");
     assert_eq!(submit(db, "x").await.version, 0);
 }

@@ -126,6 +126,26 @@ async fn a_search_is_for_the_very_characters() {
 }
 
 #[tokio::test]
+async fn a_search_finds_a_task_by_its_error() {
+    let test = database().await;
+    let db = &test.db;
+    let client = outside(&test.url).await;
+    fill(
+        &client,
+        3,
+        "status, scheduled_at, finished_at, error",
+        "'FAILED', now(), now(), 'Connection REFUSED'",
+    )
+    .await;
+    client.batch_execute("UPDATE taskdeck.tasks SET error = NULL WHERE id = 2").await.expect("change");
+    let of = |search: &str| Filter { search: Some(search.to_owned()), ..Filter::default() };
+    assert_eq!(ids(db, of("refused")).await, [3, 1]);
+    assert_eq!(ids(db, Filter { statuses: vec![Status::Failed], ..of("tion ref") }).await, [3, 1]);
+    assert_eq!(ids(db, of("TEXT 2")).await, [2], "and by its text, without an error");
+    assert!(ids(db, of("accepted")).await.is_empty());
+}
+
+#[tokio::test]
 async fn a_search_looks_at_a_window_and_says_where_to_go_on() {
     let test = database().await;
     let db = &test.db;

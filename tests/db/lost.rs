@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use taskdeck::db::Limits;
+use taskdeck::db::sql::{FINISH, FINISH_SUCCESS, SUCCEEDED};
+use taskdeck::domain::Status;
+use taskdeck::domain::outcome::Finished;
 use tokio::sync::watch;
 
 use crate::proxy::{Cut, Proxy};
-use crate::scene::{number, outside};
+use crate::scene::{number, outside, request, submit, success, worker};
 use crate::support::{Server, conn_info, database, open, shared_server, until};
 use crate::writes::{Case, Kind, TABLE};
 
@@ -50,6 +53,28 @@ async fn every_write_survives_an_answer_that_is_held_back() {
     let mut table = TABLE.to_vec();
     table.dedup_by_key(|(_, marker, _)| *marker);
     cut_on_the_wire(Cut::Stall, &table).await;
+}
+
+/// The batch is told as a batch again: a bad line costs it a statement or two, not one a task.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_of_successes_whose_answer_was_lost_is_found_in_one_statement() {
+    const TASKS: usize = 50;
+    let test = database().await;
+    let proxy = Proxy::start(shared_server().port()).await;
+    let db = open(&proxy.address(&test.url), Cut::After.limits()).await;
+    let instance = worker(&test.db).await;
+    for _ in 0..TASKS {
+        submit(&test.db, "two words").await;
+    }
+    let claimed = test.db.claim_next(&request(instance, 100)).await.expect("claim");
+    let batch: Vec<_> = claimed.iter().map(success).collect();
+    proxy.cut(Cut::After, "AS f(id, claim_no, words");
+    db.finish(instance, "x", &batch).await.expect_err("its answer was lost");
+    let again = db.finish(instance, "x", &batch).await.expect("finish");
+    assert_eq!(again, vec![Finished::Committed { status: Status::Succeeded }; TASKS]);
+    let figures = db.statement_figures();
+    let calls = |name| figures.iter().find(|figure| figure.name == name).map_or(0, |figure| figure.calls);
+    assert_eq!([FINISH_SUCCESS, SUCCEEDED, FINISH].map(|statement| calls(statement.name)), [2, 1, 0]);
 }
 
 /// How a statement that waits in its commit for a replica that never answers is given up.

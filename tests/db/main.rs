@@ -8,6 +8,10 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
+#[path = "../support/company.rs"]
+mod company;
+
+mod bulk;
 mod claims;
 mod connections;
 mod decisions;
@@ -19,6 +23,9 @@ mod four_eyes;
 mod gate;
 mod hosts;
 mod leases;
+mod limit_approvals;
+mod limit_claims;
+mod limits;
 mod lists;
 mod lost;
 mod overview;

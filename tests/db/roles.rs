@@ -1,79 +1,20 @@
 //! The roles of `assets/sql`: each can do its work and nothing else, and the server is who refuses.
 
-use std::process::Command;
-
-use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview};
+use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview, Release};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::observed::Filter;
-use taskdeck::domain::outcome::{DecisionOutcome, Finished};
+use taskdeck::domain::outcome::{DecisionOutcome, Finished, Verdict};
 use taskdeck::domain::queue::{QueueAct, QueueDecision};
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, StopMode, Task};
 
+use crate::company::Company;
+use crate::limits;
 use crate::scene::{
     LONG, beat, claim, decide, decided, decision, failure, finish, history, name, new_instance, operation,
     quiet, request, row, running, submit, submit_as, submit_held, success, worker,
 };
-use crate::support::{TestDb, database, open, psql, unique};
-
-/// A database with the roles of `assets/sql/roles.sql` under a prefix of its own, since roles are the whole server's.
-struct Company {
-    test: TestDb,
-    prefix: String,
-}
-
-impl Company {
-    async fn new() -> Self {
-        let test = database().await;
-        let prefix = format!("r{}", unique());
-        let company = Self { test, prefix };
-        company.run("roles.sql");
-        company
-    }
-
-    fn run(&self, file: &str) {
-        let path = format!("{}/assets/sql/{file}", env!("CARGO_MANIFEST_DIR"));
-        // Twice, since it is to be run again after an upgrade.
-        for _ in 0..2 {
-            let output = Command::new("psql")
-                .args([
-                    "-X",
-                    "-q",
-                    "-d",
-                    &self.test.url,
-                    "-v",
-                    &format!("prefix={}", self.prefix),
-                    "-f",
-                    &path,
-                ])
-                .output()
-                .expect("psql starts");
-            assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
-        }
-    }
-
-    /// The address for a new login that is a member of `role`.
-    fn login(&self, login: &str, role: &str) -> String {
-        let login = format!("{}_{login}", self.prefix);
-        self.test.psql(&format!("CREATE ROLE {login} LOGIN IN ROLE {}_{role}", self.prefix));
-        self.test.url.replace("tester@", &format!("{login}@"))
-    }
-
-    async fn open(&self, login: &str, role: &str) -> Db {
-        open(&self.login(login, role), Limits::default()).await
-    }
-
-    /// Everything that is in the tables.
-    fn everything(&self) -> String {
-        self.test.psql(
-            "SELECT md5(coalesce(string_agg(t.*::text, ' ' ORDER BY t.id), '')) FROM taskdeck.tasks t UNION ALL \
-             SELECT md5(coalesce(string_agg(x.*::text, ' ' ORDER BY x.id), '')) FROM taskdeck.task_inputs x UNION ALL \
-             SELECT md5(coalesce(string_agg(i.*::text, ' ' ORDER BY i.id), '')) FROM taskdeck.instances i UNION ALL \
-             SELECT md5(coalesce(string_agg(q.*::text, ' ' ORDER BY q.name), '')) FROM taskdeck.queues q UNION ALL \
-             SELECT md5(coalesce(string_agg(v.*::text, ' ' ORDER BY v.id), '')) FROM taskdeck.events v",
-        )
-    }
-}
+use crate::support::{database, open, psql};
 
 fn refused<T: std::fmt::Debug>(what: &str, answer: Result<T, DbError>) {
     match answer {
@@ -112,6 +53,7 @@ async fn looks(db: &Db, task: &Task) {
     db.overview(None).await.expect("overview");
     db.instances(None).await.expect("instances");
     db.queues(None).await.expect("queues");
+    db.tenant_limits(None).await.expect("limits");
     db.health().await.expect("health");
     let query = taskdeck::db::ListQuery {
         filter: Filter::default(),
@@ -148,13 +90,14 @@ async fn a_viewer_sees_everything_and_changes_nothing() {
     for (act, version) in [(QueueAct::Pause, 0), (QueueAct::Resume, 0)] {
         refused(act.verb(), viewer.decide_queue(&queue_decision(act, version), &quiet).await);
     }
+    refused("limit", viewer.decide_limit(&limits::decision("default", Some(9), None, 1), &quiet).await);
     refused("register", viewer.register(&new_instance(&["default"], LONG)).await);
     refused("heartbeat", viewer.heartbeat(id, &beat(InstanceState::Working, LONG)).await);
     refused("claim", viewer.claim_next(&request(id, 9)).await);
     refused("claim by id", viewer.claim_by_id(id, waits.id).await);
     refused("success", viewer.finish(id, "v", &[success(&runs)]).await);
     refused("failure", viewer.finish(id, "v", &[failure(&runs, "no")]).await);
-    refused("release", viewer.release(id, "v", "no", &[(runs.id, runs.claim_no)]).await);
+    refused("release", viewer.release(id, "v", "no", &[Release::new(runs.id, runs.claim_no)]).await);
     refused("recover", viewer.recover("v").await);
     refused("end", viewer.end_instance(id, 0, 0).await);
     refused("prune", viewer.prune_instances().await);
@@ -170,6 +113,7 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
     let id = worker(owner).await;
     let held = submit_held(&operator, "held").await;
     looks(&operator, &held).await;
+    limits::set(&operator, &limits::decision("default", Some(9), Some(9), 0)).await;
     let approved = decided(&operator, DecisionKind::Approve, &held).await;
     assert_eq!(approved.status, Status::Queued);
     let runs = claim(owner, id).await;
@@ -195,6 +139,12 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
              version_after, operation_id) VALUES (1, 'bob', 'bob', 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())",
         "INSERT INTO taskdeck.events (task_id, actor, at, move, status_before, status_after, version_before, \
              version_after, operation_id) VALUES (1, 'bob', now(), 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())",
+        "INSERT INTO taskdeck.events (task_id, actor, process, move, status_before, status_after, version_before, \
+             version_after, operation_id) VALUES (1, 'bob', 'taskdeck cancel bob@far:1 operator', 'cancel', 'QUEUED', \
+             'CANCELED', 1, 2, gen_random_uuid())",
+        "UPDATE taskdeck.events SET process = NULL",
+        "UPDATE taskdeck.events SET at = now()",
+        "ALTER TABLE taskdeck.events ALTER COLUMN process DROP DEFAULT",
         "UPDATE taskdeck.tasks SET words = 7",
         "UPDATE taskdeck.tasks SET claim_no = 7",
         "UPDATE taskdeck.tasks SET tenant = 'mine'",
@@ -205,11 +155,12 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
         "DELETE FROM taskdeck.task_inputs",
         "UPDATE taskdeck.instances SET lease_until = now()",
         "DELETE FROM taskdeck.queues",
+        "DELETE FROM taskdeck.limits",
         "INSERT INTO taskdeck.migrations (version) VALUES (99)",
         "CREATE TABLE taskdeck.mine ()",
     ] {
         let error = psql(&url, sql).expect_err(sql);
-        assert!(error.contains("permission denied"), "{sql}: {error}");
+        assert!(error.contains("permission denied") || error.contains("must be owner"), "{sql}: {error}");
     }
     refused("claim", operator.claim_next(&request(id, 9)).await);
     refused("recover", operator.recover("o").await);
@@ -224,6 +175,7 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let (owner, works) = (&company.test.db, open(&url, Limits::default()).await);
     let first = submit(owner, "first").await;
     looks(&works, &first).await;
+    limits::set(owner, &limits::decision("default", Some(9), Some(9), 0)).await;
     let id = worker(&works).await;
     works.heartbeat(id, &beat(InstanceState::Working, LONG)).await.expect("beat");
     let claimed = claim(&works, id).await;
@@ -232,7 +184,8 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let failed = finish(&works, id, &failure(&second, "no")).await;
     assert_eq!(failed, Finished::Committed { status: Status::Queued });
     let again = claim(&works, id).await;
-    works.release(id, "w", "shutting down", &[(again.id, again.claim_no)]).await.expect("release");
+    let release = Release::new(again.id, again.claim_no);
+    works.release(id, "w", "shutting down", &[release]).await.expect("release");
     let lost = worker(&works).await;
     let last = claim(&works, lost).await;
     works.heartbeat(lost, &beat(InstanceState::Working, std::time::Duration::ZERO)).await.expect("beat");
@@ -243,7 +196,10 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     let key = taskdeck::domain::input::SubmissionKey::fresh();
     refused("submit", works.submit("x", &NewTask::default(), &key, &quiet).await);
     refused("pause", works.decide_queue(&queue_decision(QueueAct::Pause, 0), &quiet).await);
+    refused("limit", works.decide_limit(&limits::decision("default", None, None, 1), &quiet).await);
+    assert_eq!(company.test.psql("SELECT claims > 0 FROM taskdeck.limits"), "t", "its claims counted");
     for sql in [
+        "UPDATE taskdeck.limits SET max_running = 99",
         "UPDATE taskdeck.events SET actor = 'bob'",
         "DELETE FROM taskdeck.events",
         "UPDATE taskdeck.tasks SET tenant = 'mine'",
@@ -261,7 +217,9 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     let ann = open(&url, Limits::default()).await;
     let prefix = &company.prefix;
     company.test.psql(&format!(
-        "INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta')"
+        "CREATE ROLE {prefix}_crew; GRANT {prefix}_crew TO {prefix}_ann; \
+         INSERT INTO taskdeck.tenant_members VALUES ('{prefix}_ann', 'acme'), ('{prefix}_gone', 'zeta'), \
+           ('{prefix}_crew', 'beta')"
     ));
     let owner = &company.test.db;
     let of = |tenant: &str| NewTask { tenant: name(tenant), ..NewTask::default() };
@@ -282,10 +240,37 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     refused("submit to another tenant", ann.submit("x", &of("zeta"), &key, &quiet).await);
     let made = submit_as(&ann, "made", &of("acme")).await;
     decided(&ann, DecisionKind::Cancel, &made).await;
+    // They see the limits of their own tenants and heed them, and set none.
+    for tenant in ["acme", "zeta"] {
+        limits::set(owner, &limits::decision(tenant, None, Some(1), 0)).await;
+    }
+    let seen = ann.tenant_limits(None).await.expect("limits");
+    assert_eq!(seen.iter().map(|limits| limits.tenant.as_str()).collect::<Vec<_>>(), ["acme"]);
+    refused("limit", ann.decide_limit(&limits::decision("acme", None, Some(9), 1), &quiet).await);
+    let (one, two) = (limits::held(&ann, "acme").await, limits::held(&ann, "acme").await);
+    decided(&ann, DecisionKind::Approve, &one).await;
+    let over = decide(&ann, &decision(DecisionKind::Approve, &[&two])).await;
+    assert!(matches!(over.rows[0].1, Verdict::OverLimit { .. }), "{over:?}");
+    for table in ["tasks", "task_inputs"] {
+        company.test.psql(&format!("DELETE FROM taskdeck.{table} WHERE id IN ({}, {})", one.id, two.id));
+    }
+    // A submission id that somebody has whom she does not see is taken, not unreadable.
+    owner.submit("theirs too", &of("zeta"), &key, &quiet).await.expect("submit");
+    let answer = ann.submit("x", &of("acme"), &key, &quiet).await;
+    assert!(matches!(&answer, Err(DbError::Taken(_))), "{answer:?}");
     for (sql, seen) in [
+        ("SELECT count(*) FROM taskdeck.limits", "1"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'zeta'", "0"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant = 'acme'", "1"),
+        (
+            "WITH u AS (UPDATE taskdeck.limits SET approved = 0 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
+            "0",
+        ),
         ("SELECT count(*) FROM taskdeck.tasks", "2"),
         ("SELECT count(*) FROM taskdeck.task_inputs", "2"),
-        ("SELECT count(*) FROM taskdeck.events", "1"),
+        ("SELECT count(*) FROM taskdeck.events WHERE tenant IS NULL", "1"),
+        // Of the list of members only her own lines, under whichever name of hers.
+        ("SELECT string_agg(tenant, ',' ORDER BY tenant) FROM taskdeck.tenant_members", "acme,beta"),
         (
             "WITH u AS (UPDATE taskdeck.tasks SET version = 9 WHERE tenant = 'zeta' RETURNING 1) SELECT count(*) FROM u",
             "0",
@@ -293,19 +278,43 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     ] {
         assert_eq!(psql(&url, sql).as_deref(), Ok(seen), "{sql}");
     }
-    for sql in [
-        "INSERT INTO taskdeck.tenant_members VALUES (current_user, 'zeta')",
-        "ALTER TABLE taskdeck.tasks DISABLE ROW LEVEL SECURITY",
+    let (zeta, acme) = (theirs.id, made.id);
+    let event = |task| {
+        format!(
+            "INSERT INTO taskdeck.events (task_id, actor, move, status_before, status_after, version_before, version_after, \
+             operation_id) VALUES ({task}, 'ann', 'cancel', 'QUEUED', 'CANCELED', 1, 2, gen_random_uuid())"
+        )
+    };
+    for (sql, refusal) in [
+        ("INSERT INTO taskdeck.tenant_members VALUES (current_user, 'zeta')", "permission denied"),
+        ("ALTER TABLE taskdeck.tasks DISABLE ROW LEVEL SECURITY", "must be owner"),
+        ("SET row_security = off; SELECT count(*) FROM taskdeck.tasks", "row-level security policy"),
+        (
+            "INSERT INTO taskdeck.tasks (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at) \
+             VALUES (99, 'zeta', 'default', 'QUEUED', 0, 1, now(), now())",
+            "row-level security policy",
+        ),
+        (&event(zeta), "row-level security policy"),
+        ("DELETE FROM taskdeck.events", "permission denied"),
     ] {
-        psql(&url, sql).expect_err(sql);
+        let error = psql(&url, sql).expect_err(sql);
+        assert!(error.contains(refusal), "{sql}: {error}");
     }
+    psql(&url, &event(acme)).expect("of what is hers she may record what she did");
     // Somebody who belongs to nobody sees nothing, and a worker sees all.
     let stranger = company.login("sue", "viewer");
-    assert_eq!(psql(&stranger, "SELECT count(*) FROM taskdeck.tasks").as_deref(), Ok("0"));
+    for table in ["tasks", "tenant_members"] {
+        let count = format!("SELECT count(*) FROM taskdeck.{table}");
+        assert_eq!(psql(&stranger, &count).as_deref(), Ok("0"), "{table}");
+    }
+    // Whom the group lets in sees what is the group's.
+    let shared = submit_as(owner, "the crew's", &of("beta")).await;
+    assert_eq!(row(&ann, shared.id).await, shared);
+    decided(owner, DecisionKind::Cancel, &shared).await;
     let works = company.open("will", "worker").await;
     let id = worker(&works).await;
     let all = ClaimRequest { limit: 9, ..request(id, 9) };
-    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 1, "what is still queued");
+    assert_eq!(works.claim_next(&all).await.expect("claim").len(), 2, "what is still queued");
 }
 
 /// What the console and `doctor` ask, so that they offer what the role may do and say why not.

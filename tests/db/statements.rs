@@ -109,7 +109,7 @@ async fn a_role_that_may_not_migrate_is_refused_with_what_to_do() {
     assert!(error.hint().is_some_and(|hint| hint.contains("taskdeck migrate")), "{error:?}");
 }
 
-/// The key under which a write is known again: one operation is one event about each row, process or queue.
+/// The key under which a write is known again: one operation is one event about each row, process, queue or tenant.
 #[tokio::test]
 async fn an_operation_stands_once_in_the_history() {
     let test = database().await;
@@ -118,6 +118,7 @@ async fn an_operation_stands_once_in_the_history() {
         ("task_id", "7".to_owned(), "events_operation"),
         ("instance", format!("'{}'", uuid::Uuid::nil()), "events_operation_instance"),
         ("queue", "'bills'".to_owned(), "events_operation_queue"),
+        ("tenant", "'billing'".to_owned(), "events_operation_tenant"),
     ] {
         let sql = format!(
             "INSERT INTO taskdeck.events ({about}, actor, move, status_before, status_after, version_before, version_after, \

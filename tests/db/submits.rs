@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use taskdeck::db::{Db, Limits, Preview};
+use taskdeck::db::{Db, DbError, Limits, Preview};
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::Submitted;
 use taskdeck::domain::{Approval, Name, NewTask, Status};
 
-use crate::scene::{name, number, outside, quiet, unavailable};
+use crate::scene::{name, number, outside, quiet, row, unavailable, until_waiting};
 use crate::support::{database, database_with, until};
 
 fn key(text: &str) -> SubmissionKey {
@@ -16,7 +16,8 @@ fn key(text: &str) -> SubmissionKey {
 }
 
 async fn all(db: &Db, texts: &[(SubmissionKey, &str)]) -> Vec<Submitted> {
-    db.submit_all(texts, &NewTask::default(), Preview::Whole, &quiet).await.expect("submit")
+    let answers = db.submit_all(texts, &NewTask::default(), Preview::Whole, &quiet).await.expect("submit");
+    answers.into_iter().map(|answer| answer.submitted().expect("nobody else's")).collect()
 }
 
 #[tokio::test]
@@ -40,7 +41,8 @@ async fn a_key_names_one_row() {
     assert_eq!(task.scheduled_at.duration_since(task.created_at).as_secs(), 90);
     assert_eq!((task.submitted_by.as_deref(), task.approval), (Some("alice"), Approval::Another));
     assert_eq!((first.created, first.resolved_from_unknown), (true, false));
-    let again = db.submit("another text", &NewTask::default(), &key("k"), &quiet).await.expect("submit");
+    let other = NewTask { tenant: name("a"), ..NewTask::default() };
+    let again = db.submit("another text", &other, &key("k"), &quiet).await.expect("submit");
     assert_eq!((again.created, &again.task), (false, task), "the first one's row, as it is");
     let client = outside(&test.url).await;
     for table in ["tasks", "task_inputs"] {
@@ -160,4 +162,63 @@ async fn a_submit_wakes_whoever_listens() {
     };
     assert!(until("the wake-up that was owed", sent).await <= 4, "not one for each");
     assert_eq!(waiting.await.expect("no panic").expect("waits"), taskdeck::db::Wake::Work);
+}
+
+fn of(tenant: &str) -> NewTask {
+    NewTask { tenant: name(tenant), ..NewTask::default() }
+}
+
+/// An id that was taken beforehand, by SQL or by anything else, is no reason to show another tenant's task, to take it
+/// for one's own, or to say that the text was submitted.
+#[tokio::test]
+async fn a_submission_id_of_another_tenants_task_is_taken_and_tells_nothing() {
+    let test = database().await;
+    let db = &test.db;
+    let given = SubmissionKey::given(&name("ours"), "invoice-7").expect("a key");
+    let theirs = db.submit("their secret", &of("theirs"), &given, &quiet).await.expect("submit").task;
+    let answer = db.submit("our text", &of("ours"), &given, &quiet).await;
+    let Err(DbError::Taken(trouble)) = answer else { panic!("{answer:?}") };
+    let told = format!("{trouble} {:?}", trouble.hint);
+    assert!(told.contains("taken") && told.contains("another key"), "{told}");
+    for secret in ["their secret", "theirs", &format!("task {}", theirs.id)] {
+        assert!(!told.contains(secret), "{told}");
+    }
+    // Of several only that one is not submitted.
+    let texts = [(SubmissionKey::fresh(), "one"), (given, "our text"), (SubmissionKey::fresh(), "two")];
+    let answers = db.submit_all(&texts, &of("ours"), Preview::Whole, &quiet).await.expect("submit");
+    let told: Vec<Option<String>> =
+        answers.into_iter().map(|answer| Some(answer.submitted()?.task.input)).collect();
+    assert_eq!(told, [Some("one".to_owned()), None, Some("two".to_owned())]);
+    assert_eq!(row(db, theirs.id).await, theirs);
+    assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks"), "3");
+}
+
+/// The id names the submit, whatever else it says: sent again for another tenant, as somebody has changed it after the
+/// answer was lost, it is still the same submit.
+#[tokio::test]
+async fn a_submit_that_is_sent_again_for_another_tenant_never_makes_a_second_row() {
+    let test = database().await;
+    let db = &test.db;
+    let key = SubmissionKey::fresh();
+    let first = db.submit("once", &of("a"), &key, &quiet).await.expect("submit");
+    let answer = db.submit("once", &of("b"), &key, &quiet).await;
+    assert!(matches!(&answer, Err(DbError::Taken(_))), "{answer:?}");
+    let again = db.submit("once", &of("a"), &key, &quiet).await.expect("submit");
+    assert_eq!((again.created, again.task), (false, first.task));
+    // Also while the first is still under way: the second waits for it.
+    let key = SubmissionKey::fresh();
+    let mut client = outside(&test.url).await;
+    let open = client.transaction().await.expect("begin");
+    let insert = format!(
+        "INSERT INTO taskdeck.task_inputs (tenant, submission, input) VALUES ('a', '{}', 'on its way')",
+        key.id
+    );
+    open.batch_execute(&insert).await.expect("insert");
+    let (second, watch) = (test.db.clone(), outside(&test.url).await);
+    let second = tokio::spawn(async move { second.submit("once", &of("b"), &key, &quiet).await });
+    until_waiting(&watch).await;
+    open.commit().await.expect("commit");
+    let answer = second.await.expect("no panic");
+    assert!(matches!(&answer, Err(DbError::Taken(_))), "{answer:?}");
+    assert_eq!(test.psql("SELECT count(*), min(tenant), max(tenant) FROM taskdeck.task_inputs"), "2|a|a");
 }

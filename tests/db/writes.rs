@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use taskdeck::db::{ClaimRequest, Claimed, Db, DbError, Finish, NewInstance, Renewal};
+use taskdeck::db::{ClaimRequest, Claimed, Db, DbError, Finish, NewInstance, Release, Renewal};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::{Admission, SubmissionKey};
 use taskdeck::domain::outcome::{ClaimById, DecisionOutcome, Finished, StopVerdict};
 use taskdeck::domain::queue::{QueueAct, QueueOutcome};
-use taskdeck::domain::{InstanceState, NewTask, Status, StopMode, Task};
+use taskdeck::domain::{InstanceState, NewTask, OperationId, Status, StopMode, Task};
 use tokio::sync::watch;
 use tokio_postgres::Client;
 
@@ -204,9 +204,9 @@ impl Case {
         }
     }
 
-    /// One call of a worker, sent again as it is. An answer that is not the right one is a panic. Giving back, ending
-    /// and recovering answer what this call has changed, which is nothing where the one whose answer was lost has done it:
-    /// of these the tables tell.
+    /// One call of a worker, sent again as it is. An answer that is not the right one is a panic. Ending and recovering
+    /// answer what this call has changed, which is nothing where the one whose answer was lost has done it: of these the
+    /// tables tell.
     async fn once(&self, db: &Db, finish: Option<&Finish>) -> Result<(), DbError> {
         let id = self.instance.id;
         match self.kind {
@@ -227,7 +227,10 @@ impl Case {
             }
             Kind::Release => {
                 let claimed = self.claimed.as_ref().expect("a claim");
-                db.release(id, "testhost:4242", "no slot", &[(claimed.id, claimed.claim_no)]).await?;
+                // An id that is nobody else's, and the same when it is sent again.
+                let operation = OperationId(id.0);
+                let release = Release { id: claimed.id, claim_no: claimed.claim_no, operation };
+                assert_eq!(db.release(id, "testhost:4242", "no slot", &[release]).await?, [claimed.id]);
             }
             Kind::Heartbeat => {
                 let renewal = db.heartbeat(id, &beat(InstanceState::Working, LONG)).await?;

@@ -156,6 +156,8 @@ fn a_worker_waits_while_the_server_starts_or_has_no_room() {
         let log = worker.wait_log("registered", 1);
         assert_eq!(log.matches(WAITS).count(), 1, "{log}");
         assert!(log.contains(message) && reluctant.asked() > 4, "{log}");
+        // It has one code for a server that is away and for a database that it does not know.
+        assert_eq!(log.contains("does it know no database"), code == "08P01", "{log}");
         terminated(worker);
     }
 }
@@ -186,9 +188,14 @@ fn a_worker_waits_while_nothing_is_answered() {
 fn a_worker_does_not_wait_for_what_does_not_pass() {
     let port = shared_server().port();
     let denied = Reluctant::start("28P01", "password authentication failed", u32::MAX, port);
+    // Older poolers have no code of its own for it.
+    let nosuch = Reluctant::start("08P01", "no such database: x", u32::MAX, port);
+    let nobody = Reluctant::start("08P01", "\"trust\" authentication failed", u32::MAX, port);
     let unknown = shared_server().url(&format!("nosuch{}", unique()));
     for (url, code, says) in [
         (denied.url("x"), 5, "password"),
+        (nosuch.url("x"), 5, "no such database: x"),
+        (nobody.url("x"), 5, "authentication failed"),
         (unknown, 5, "does not exist"),
         ("postgresql://tester@127.0.0.1:x/y".to_owned(), 2, "port"),
     ] {
@@ -197,6 +204,7 @@ fn a_worker_does_not_wait_for_what_does_not_pass() {
         assert!(end.log.contains(says) && !end.log.contains(WAITS), "{}", end.log);
     }
     assert_eq!(denied.asked(), 1, "asked again with a wrong password");
+    assert_eq!((nosuch.asked(), nobody.asked()), (1, 1), "asked again what a pooler does not know");
 }
 
 /// A command is for somebody who waits: only a server that says itself that it starts is asked again, for a while.

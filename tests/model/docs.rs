@@ -9,13 +9,16 @@ const COUNTEREXAMPLES: [&str; 3] = [
 ];
 
 /// Where the other tests are that the protocol names.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 10] = [
     include_str!("conformance.rs"),
     include_str!("holds.rs"),
     include_str!("../db/claims.rs"),
     include_str!("../db/fleet.rs"),
     include_str!("../db/four_eyes.rs"),
     include_str!("../db/leases.rs"),
+    include_str!("../db/limit_approvals.rs"),
+    include_str!("../db/limit_claims.rs"),
+    include_str!("../db/limits.rs"),
     include_str!("../db/queues.rs"),
 ];
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use taskdeck::db::sql::{DECLARE_LOST, RECOVER, Statement};
 use taskdeck::db::{
-    ClaimRequest, Db, DbError, Finish, FinishEnd, Heartbeat, NewInstance, Renewal, SignedOff, Trouble,
+    ClaimRequest, Db, DbError, Finish, FinishEnd, Heartbeat, NewInstance, Release, Renewal, SignedOff,
+    Trouble,
 };
 use taskdeck::domain::decision::{Decision, Seen};
 use taskdeck::domain::input::{Admission, SubmissionKey};
@@ -96,7 +97,9 @@ impl<'a> Real<'a> {
                 let answer = self.db.claim_by_id(self.instance(*id), self.id(*task)).await?;
                 Answer::ById(match answer {
                     ClaimById::Won { task } => Some((true, task.status, small(task.claim_no))),
-                    ClaimById::Lost { task } => Some((false, task.status, small(task.claim_no))),
+                    ClaimById::Lost { task } | ClaimById::AtLimit { task, .. } => {
+                        Some((false, task.status, small(task.claim_no)))
+                    }
                     ClaimById::NotFound => None,
                 })
             }
@@ -106,9 +109,11 @@ impl<'a> Real<'a> {
                 Answer::Finished(answers?)
             }
             Call::Release { id, claims } => {
-                let claims: Vec<(TaskId, i64)> =
-                    claims.iter().map(|(task, claim_no)| (self.id(*task), i64::from(*claim_no))).collect();
-                let gone = self.db.release(self.instance(*id), "walk", "to and fro", &claims).await;
+                let releases: Vec<Release> = claims
+                    .iter()
+                    .map(|(task, claim_no)| Release::new(self.id(*task), i64::from(*claim_no)))
+                    .collect();
+                let gone = self.db.release(self.instance(*id), "walk", "to and fro", &releases).await;
                 let mut gone: Vec<u8> = gone?.into_iter().map(|id| self.place(id)).collect();
                 gone.sort_unstable();
                 Answer::Released(gone)
@@ -310,7 +315,9 @@ fn did(verdict: &Verdict) -> Did {
     match verdict {
         Verdict::Committed { task, .. } => Did::Committed(task.status, small(task.version)),
         Verdict::Conflict { task, .. } => Did::Conflict(task.status, small(task.version)),
-        Verdict::Refused { .. } => panic!("no walk asks for four eyes"),
+        Verdict::Refused { .. } | Verdict::OverLimit { .. } => {
+            panic!("no walk asks for four eyes or a limit")
+        }
         Verdict::Held { task } => Did::Held(task.status, small(task.version)),
         Verdict::NotFound => Did::NotFound,
     }

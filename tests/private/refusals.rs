@@ -172,3 +172,32 @@ fn a_long_data_folder_is_no_matter_and_psql_understands_the_url() {
     server.leave().expect("leaves");
     destroy(&options).expect("removes");
 }
+
+/// Found out long before its time is up, and left as it is: it holds every task, and goes on where it was.
+#[test]
+fn a_frozen_server_is_told_as_such_and_no_second_one_is_started() {
+    let folder = Folder::new();
+    let (helper, joined) = Helper::started(&folder);
+    kill_process(pid(joined.server), Signal::STOP).expect("it can be stopped");
+    let waits = Options { patience: Duration::from_hours(1), ..folder.options() };
+    for silence in [Duration::from_hours(1), Duration::ZERO] {
+        match PrivateServer::start(&Options { silence, ..waits.clone() }) {
+            Err(error @ PrivateError::Frozen { pid }) => {
+                assert_eq!(pid, joined.server);
+                assert!(error.hint().contains(&format!("kill -CONT {pid}")), "{}", error.hint());
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    kill_process(pid(joined.server), Signal::CONT).expect("it can be continued");
+    let user = folder.start();
+    assert_eq!((user.origin(), user.pid()), (Origin::Adopted, joined.server));
+    // Who wants to stop it is told too; that it was asked to stop takes effect once it goes on.
+    user.leave().expect("leaves");
+    helper.kill();
+    kill_process(pid(joined.server), Signal::STOP).expect("it can be stopped");
+    assert!(matches!(stop(&waits), Err(PrivateError::Frozen { .. })));
+    assert!(runs(joined.server));
+    kill_process(pid(joined.server), Signal::CONT).expect("it can be continued");
+    eventually("it stops", || !runs(joined.server));
+}

@@ -102,12 +102,12 @@ fn a_key_without_a_row_decides_nothing() {
 }
 
 /// Another operator's own session, by psql.
-struct Session {
+pub(crate) struct Session {
     psql: Child,
 }
 
 impl Session {
-    fn open(url: &str) -> Self {
+    pub(crate) fn open(url: &str) -> Self {
         let psql = Command::new("psql")
             .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", url])
             .stdin(Stdio::piped())
@@ -117,7 +117,7 @@ impl Session {
         Self { psql }
     }
 
-    fn send(&mut self, sql: &str) {
+    pub(crate) fn send(&mut self, sql: &str) {
         use std::io::Write as _;
         writeln!(self.psql.stdin.as_mut().expect("its input"), "{sql}").expect("psql reads");
     }

@@ -16,6 +16,8 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod terminal;
 
+mod all_that_match;
+mod bulk;
 mod commands;
 mod company;
 mod conflicts;

@@ -102,6 +102,8 @@ fn setup() -> Setup {
         access: Access::ReadWrite,
         decide_denied: None,
         submit_denied: None,
+        stop_denied: None,
+        queues_denied: None,
         workers: 2,
         grace: Duration::from_secs(30),
         max_input_bytes: 1_000,

@@ -1,6 +1,6 @@
 //! The editor and what is pasted: a paste is text, and a text survives whatever becomes of its submit.
 
-use crate::desk::{Desk, wait_until};
+use crate::desk::{Desk, line_of, wait_until};
 use crate::support::{Server, empty_database};
 
 /// A paste as a terminal brackets it.
@@ -97,4 +97,56 @@ fn an_unsent_text_is_asked_about_before_the_end() {
     desk.terminal.wait_text("A text was not submitted");
     desk.terminal.keys("y");
     assert_eq!(desk.back_in_shell(), 0);
+}
+
+#[test]
+fn a_task_that_is_held_from_the_console_waits_for_approval_or_is_rejected_with_a_reason() {
+    let mut desk = Desk::sized(80, 24, Some(&empty_database()), &[]);
+    desk.start("--workers 1");
+    desk.begin_empty();
+    for (id, text) in [(1, "to be approved"), (2, "to be rejected")] {
+        desk.terminal.keys("n");
+        desk.terminal.wait_text("New task");
+        desk.terminal.keys(text);
+        desk.terminal.wait_text(text);
+        if id == 1 {
+            let screen = desk.terminal.wait_text("[ ] hold for approval");
+            assert!(screen.contains("Ctrl-T hold it"), "{screen}");
+            desk.terminal.keys("\u{14}");
+        }
+        // The next one too, until the switch is turned back.
+        let screen = desk.terminal.wait_text("[x] hold for approval");
+        assert!(screen.contains("Ctrl-T do not hold"), "{screen}");
+        desk.terminal.keys("\u{13}");
+        desk.wait_line(id, &["SUBMITTED"]);
+    }
+    let to_row = |desk: &mut Desk, key: &str, id: i64| {
+        desk.terminal.keys(key);
+        desk.terminal.wait_for("the row under the cursor", |screen| {
+            line_of(screen, id).is_some_and(|line| line.contains('>'))
+        });
+    };
+    to_row(&mut desk, "g", 2);
+    desk.terminal.keys("X");
+    desk.terminal.wait_text("Reject task 2?");
+    desk.terminal.keys("i");
+    desk.terminal.keys("duplicate of 1");
+    desk.wait_dialog("duplicate of 1");
+    assert_eq!(desk.row(2), "SUBMITTED|f|0", "a reason is text, whatever letters it has");
+    desk.terminal.keys("\r");
+    desk.terminal.wait_text("y reject");
+    desk.terminal.keys("y");
+    desk.wait_row(2, |row| row == "REJECTED|f|1");
+    desk.wait_line(2, &["REJECTED"]);
+    // Its worker is idle all the time: what is held is not taken.
+    assert_eq!(desk.row(1), "SUBMITTED|f|0");
+    to_row(&mut desk, "j", 1);
+    desk.terminal.keys("a");
+    desk.terminal.wait_text("Approve task 1?");
+    desk.terminal.keys("y");
+    desk.wait_row(1, |row| row.starts_with("SUCCEEDED"));
+    desk.wait_line(1, &["SUCCEEDED"]);
+    assert_eq!(desk.quit(), 0);
+    let events = "SELECT string_agg(concat_ws(' ', actor, move, task_id, reason), ',' ORDER BY id) FROM taskdeck.events";
+    assert_eq!(desk.psql(events), "alice reject 2 duplicate of 1,alice approve 1");
 }

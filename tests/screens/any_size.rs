@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use taskdeck::app::Message;
+use taskdeck::app::footer::{FooterItem, footer};
 use taskdeck::domain::observed::Listed;
 use taskdeck::domain::outcome::TaskHistory;
 use taskdeck::domain::{Status, StopMode, StopRequest, Task, TaskId};
@@ -104,6 +105,8 @@ fn no_field_lets_a_terminal_be_told_anything() {
             "5",
             "c",
             "A c",
+            "A",
+            "A c i",
             "?",
             "n",
             "q",
@@ -130,6 +133,30 @@ fn wide_and_zero_width_texts_keep_the_columns() {
         let column = (0..200).find(|x| buffer[(*x, 6)].symbol() == "│").expect("the line");
         for y in 5..28 {
             assert_eq!(buffer[(column, y)].symbol(), "│", "{text:?} line {y}");
+        }
+    }
+}
+
+/// What has no room in the footer is left out, the least used first; no entry is cut, and none touches another.
+#[test]
+fn the_footer_drops_whole_entries() {
+    for (name, scene) in SCENES {
+        for width in [20, 26, 33, 40, 47, 54, 61, 68, 75, 79, 80, 81, 90, 101, 120] {
+            let mut world = scene();
+            world.size(width, 24);
+            let (buffer, _) = world.draw(&plain(), width, 24);
+            let line: String = (0..width).map(|x| buffer[(x, 23)].symbol()).collect();
+            let items = footer(&world.state);
+            let entry = |item: &FooterItem| format!("{} {}", item.key, item.label);
+            let (last, first): (Vec<_>, Vec<_>) = items.iter().partition(|item| {
+                world.state.overlay().is_none() && matches!(item.label.as_str(), "help" | "quit")
+            });
+            let last: Vec<String> = last.into_iter().map(entry).collect();
+            let left = line.trim().strip_suffix(&last.join(" ")).expect("help and quit stay");
+            assert!(last.is_empty() || left.is_empty() || left.ends_with(' '), "{name}, {width}: {line}");
+            let shown: Vec<&str> = left.trim().split("  ").filter(|entry| !entry.is_empty()).collect();
+            let wanted: Vec<String> = first.into_iter().map(entry).take(shown.len()).collect();
+            assert_eq!(shown, wanted, "{name}, {width}: {line}");
         }
     }
 }

@@ -120,6 +120,7 @@ pub(crate) fn events(task: &Task) -> Vec<Event> {
     vec![Event {
         at: ago(4),
         actor: "bob".to_owned(),
+        process: None,
         movement: "request-cancel".to_owned(),
         from: Status::Running,
         to: Status::Running,
@@ -153,6 +154,7 @@ pub(crate) fn overview(done_per_s: f64) -> Overview {
             takers: 2,
             free_slots: 1,
             paused_by: None,
+            at_limit: None,
         }),
         done_per_s,
         failed_per_min: 0.0,

@@ -2,8 +2,10 @@
 //! with any text without a panic.
 
 mod any_size;
+mod bulk;
 mod fixtures;
 mod fleet;
+mod limits;
 mod pictures;
 mod queues;
 mod scenes;

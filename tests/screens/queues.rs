@@ -126,6 +126,7 @@ pub(crate) fn tasks_paused() -> World {
             takers: 2,
             free_slots: 1,
             paused_by: Some("bob".to_owned()),
+            at_limit: None,
         };
         world.send(Message::OverviewLoaded(Overview { oldest_due: Some(due), ..overview(31.0) }));
     })

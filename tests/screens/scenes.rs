@@ -3,15 +3,21 @@
 use taskdeck::app::message::{FailureCause, LinesReport, ReadFailure, WriteFailure};
 use taskdeck::app::state::{Access, FirstStart};
 use taskdeck::app::{Effect, Message, RequestId};
+use taskdeck::domain::limit::OverLimit;
 use taskdeck::domain::observed::{Listed, OldestDue, Overview};
 use taskdeck::domain::outcome::{Decided, Verdict};
 use taskdeck::domain::{DecisionKind, InstanceState, LastChange, Status, Task, TaskId};
 
+use crate::bulk::{
+    bulk_done, bulk_ending, bulk_marked, bulk_question, bulk_question_counting, bulk_question_everything,
+    bulk_question_failed, bulk_running, bulk_stopped, bulk_stopping, bulk_unknown,
+};
 use crate::fixtures::{health, instances, local, overview, pools, rows, statements};
 use crate::fleet::{
     shutdown_asked, stop_all, stop_conflict, stop_question, stop_question_cancel, stop_question_here,
     stop_question_moved, workers_asked, workers_asking, workers_ended, workers_here_asked, workers_lost,
 };
+use crate::limits::{limits, tasks_at_limit, workers_limits};
 use crate::queues::{
     queue_conflict, queue_moved, queue_pause, queue_resume, queues, queues_asking, tasks_paused,
     workers_queues,
@@ -21,7 +27,7 @@ use crate::world::{World, ago, session};
 /// A name and how to get there.
 pub(crate) type Scene = (&'static str, fn() -> World);
 
-pub(crate) const SCENES: [Scene; 53] = [
+pub(crate) const SCENES: [Scene; 68] = [
     ("tasks", tasks),
     ("tasks_connecting", World::blank),
     ("tasks_empty", empty),
@@ -57,6 +63,9 @@ pub(crate) const SCENES: [Scene; 53] = [
     ("queue_moved", queue_moved),
     ("queue_conflict", queue_conflict),
     ("tasks_paused", tasks_paused),
+    ("workers_limits", workers_limits),
+    ("limits", limits),
+    ("tasks_at_limit", tasks_at_limit),
     ("database", database),
     ("log", log),
     ("question", question),
@@ -64,6 +73,18 @@ pub(crate) const SCENES: [Scene; 53] = [
     ("question_reason", question_reason),
     ("conflict", conflict),
     ("conflict_several", conflict_several),
+    ("bulk_marked", bulk_marked),
+    ("bulk_question", bulk_question),
+    ("bulk_question_counting", bulk_question_counting),
+    ("bulk_question_everything", bulk_question_everything),
+    ("bulk_question_failed", bulk_question_failed),
+    ("bulk_running", bulk_running),
+    ("bulk_stopping", bulk_stopping),
+    ("bulk_stopped", bulk_stopped),
+    ("bulk_done", bulk_done),
+    ("bulk_unknown", bulk_unknown),
+    ("bulk_ending", bulk_ending),
+    ("conflict_limit", conflict_limit),
     ("submit", submit),
     ("submit_failed", submit_failed),
     ("states", states),
@@ -137,6 +158,7 @@ fn nobody_takes() -> World {
             takers: 0,
             free_slots: 0,
             paused_by: None,
+            at_limit: None,
         };
         let read = Overview { oldest_due: Some(due), failed_per_min: 14.0, ..overview(31.0) };
         world.send(Message::OverviewLoaded(read));
@@ -261,6 +283,7 @@ fn listed(id: i64) -> Task {
 fn bob(movement: &str, version_after: i64, reason: Option<&str>) -> LastChange {
     LastChange {
         actor: "bob".to_owned(),
+        process: None,
         movement: movement.to_owned(),
         at: ago(2),
         ago_ms: 2_000,
@@ -295,6 +318,18 @@ fn conflict_several() -> World {
         let decided = Decided { kind: DecisionKind::Cancel, rows, resolved_from_unknown: false, retries: 0 };
         world.send(Message::Decided { request, result: Ok(decided) });
         world.press("j");
+    })
+}
+
+fn conflict_limit() -> World {
+    with(on(48_210), |world| {
+        world.press("a y");
+        let request = request(world);
+        let task = listed(48_210);
+        let over = OverLimit { used: 5, most: 5, asked: 1 };
+        let rows = vec![(task.id, Verdict::OverLimit { task, over })];
+        let decided = Decided { kind: DecisionKind::Approve, rows, resolved_from_unknown: false, retries: 0 };
+        world.send(Message::Decided { request, result: Ok(decided) });
     })
 }
 

@@ -130,7 +130,7 @@ fn a_question_about_mixed_marks_shows_what_acts_first_on_a_line_each() {
     let mut world = World::busy();
     let final_ones = (48_300..48_330).map(|id| task(id, Status::Succeeded, 2, "default", "done"));
     let all = final_ones.rev().map(|task| Listed::Task(Box::new(task))).chain(rows()).collect();
-    world.size(80, 24).list(all);
+    world.size(80, 24).whole_list(all);
     world.press("A c");
     let lines = screen(&world, &plain(), 80, 24);
     let text = lines.join("\n");

@@ -55,6 +55,8 @@ pub(crate) fn session() -> Session {
         access: Access::ReadWrite,
         decide_denied: None,
         submit_denied: None,
+        stop_denied: None,
+        queues_denied: None,
         workers: 4,
         grace: Duration::from_secs(30),
         max_input_bytes: 1024 * 1024,
@@ -136,6 +138,13 @@ impl World {
         let generation = self.state.list.generation;
         let moved = self.since_start();
         let page = Page { rows, next_before: Some(TaskId(48_000)), read_at: now() + moved };
+        self.send(Message::ListLoaded { generation, page })
+    }
+
+    /// The list arrives as `rows`, which are all that match.
+    pub(crate) fn whole_list(&mut self, rows: Vec<Listed>) -> &mut Self {
+        let generation = self.state.list.generation;
+        let page = Page { rows, next_before: None, read_at: now() + self.since_start() };
         self.send(Message::ListLoaded { generation, page })
     }
 

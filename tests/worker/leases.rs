@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use taskdeck::domain::{Status, TextCounts};
-use taskdeck::worker::{Config, WorkerEvent};
+use taskdeck::worker::{Config, Shutdown, WorkerEvent};
 
+use crate::proxy::{Cut, Proxy};
 use crate::rig::{FROZEN_FOR, Running, Script, config, reaches, submit, submit_many, task};
-use crate::support::{Server, database};
+use crate::support::{Server, database, open, shared_server};
 
 async fn lease_lost(worker: &mut Running) -> Vec<taskdeck::domain::TaskId> {
     worker
@@ -107,4 +108,35 @@ async fn what_waits_under_a_lease_that_has_passed_is_not_begun() {
         assert!(!script.runs().contains(&(id, 1)), "{id} was begun under a lease that had passed");
     }
     assert_eq!(worker.drain().await, []);
+}
+
+/// A drain that loses its lease asks what it leaves in one statement: a bad line holds it up once, not once a task.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_lost_on_the_way_out_holds_the_end_up_once_and_not_for_each_task() {
+    const TASKS: usize = 40;
+    let test = database().await;
+    let proxy = Proxy::start(shared_server().port()).await;
+    let db = open(&proxy.address(&test.url), Cut::Stall.limits()).await;
+    let script = Script::new();
+    let many = Config { workers: TASKS, lease: Duration::from_secs(6), ..config() };
+    let mut worker = Running::start(&db, many, script.clone());
+    let mut ids = Vec::new();
+    for _ in 0..TASKS {
+        ids.push(submit(&test.db, "deaf").await);
+    }
+    for id in &ids {
+        script.runs_now(*id).await;
+    }
+    worker.handle.shutdown(Shutdown::Drain);
+    // Lost, and yet with time on its lease, so that nobody takes its tasks back meanwhile.
+    test.psql("UPDATE taskdeck.instances SET state = 'lost', lease_until = now() + interval '1 h'");
+    assert_eq!(lease_lost(&mut worker).await, ids);
+    for _ in 0..TASKS {
+        proxy.cut(Cut::Stall, "WHERE t.id = $1 AND");
+    }
+    let cuts = proxy.cuts();
+    proxy.cut(Cut::Stall, "SELECT t.id, t.claim_no\nFROM");
+    script.open();
+    assert_eq!(worker.ended().await, ids, "what stays RUNNING is told");
+    assert_eq!(proxy.cuts() - cuts, 1);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use taskdeck::db::{Db, Limits};
-use taskdeck::domain::{NewTask, Status};
+use taskdeck::domain::{Name, NewTask, Status, TaskId};
 use taskdeck::worker::{Config, Shutdown, SignOff, WorkerEvent};
 
 use crate::proxy::{Cut, Proxy};
@@ -20,7 +20,7 @@ async fn through_a_proxy(test: &TestDb, cut: Cut) -> (Proxy, Db) {
 }
 
 /// A task that an instance held that is gone; returns its id.
-async fn left_behind(test: &TestDb) -> taskdeck::domain::TaskId {
+async fn left_behind(test: &TestDb) -> TaskId {
     let id = submit(&test.db, "left behind").await;
     test.psql(&format!(
         "UPDATE taskdeck.tasks SET status = 'RUNNING', claim_no = 1, attempt = 1, version = 1, \
@@ -85,8 +85,43 @@ async fn every_write_once(cut: Cut) {
     let now = task(&test.db, back).await;
     assert_eq!((now.status, now.version, now.attempt, now.claim_no), (Status::Queued, 2, 0, 1));
     assert_eq!(moves(&test.db, back).await, ["release"]);
+    // Also where the first has taken effect and its answer was lost: sent again it is the same release.
+    assert_eq!(worker.event("what was given back is told", released).await, [back]);
     assert_eq!(test.psql("SELECT count(*), min(state) FROM taskdeck.instances"), "1|stopped");
     once_each(&script);
+}
+
+/// What was given back.
+fn released(event: &WorkerEvent) -> Option<Vec<TaskId>> {
+    match event {
+        WorkerEvent::Released { tasks, .. } => Some(tasks.clone()),
+        _ => None,
+    }
+}
+
+/// What a process holds that it does not know of, as a claim's answer was lost, it gives back when it ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_given_back_at_the_end_is_told_once_whether_its_answer_was_lost_or_not() {
+    for cut in [Cut::Before, Cut::After] {
+        let test = database().await;
+        let (proxy, db) = through_a_proxy(&test, cut).await;
+        let one = Config { workers: 1, lease: Duration::from_hours(1), ..config() };
+        let mut worker = Running::start(&db, one, Script::new());
+        let instance = worker.began().await;
+        let other = Name::new("queue", "other").expect("a name");
+        let id = submit_as(&test.db, "won", NewTask { queue: other, ..NewTask::default() }).await;
+        test.psql(&format!(
+            "UPDATE taskdeck.tasks SET status = 'RUNNING', claim_no = 1, attempt = 1, version = 1, \
+             claimed_by = '{instance}' WHERE id = {id}"
+        ));
+        proxy.cut(cut, "THEN 'stop' ELSE 'release'");
+        worker.handle.shutdown(Shutdown::Drain);
+        let ended = tokio::time::timeout(PATIENCE, worker.handle.ended()).await.expect("it ends in time");
+        assert_eq!((ended.left, ended.sign_off), (Vec::new(), SignOff::Confirmed), "{cut:?}");
+        assert_eq!(worker.event("what was given back is told", released).await, [id], "{cut:?}");
+        assert_eq!(proxy.cuts(), 1, "{cut:?}");
+        assert_eq!(moves(&test.db, id).await, ["release"], "{cut:?}");
+    }
 }
 
 fn once_each(script: &Script) {

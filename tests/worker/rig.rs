@@ -10,7 +10,7 @@ use taskdeck::db::sql::{CLAIM_NEXT, HEARTBEAT, Statement};
 use taskdeck::db::{Db, Preview};
 use taskdeck::domain::Backoff;
 use taskdeck::domain::input::SubmissionKey;
-use taskdeck::domain::outcome::{Decided, TaskHistory};
+use taskdeck::domain::outcome::{Decided, SubmitVerdict, TaskHistory};
 use taskdeck::domain::{
     Approval, Decision, DecisionKind, NewTask, OperationId, Seen, Status, Task, TaskId, TextCounts,
 };
@@ -186,7 +186,7 @@ pub(crate) async fn submit_many(db: &Db, count: usize) -> Vec<TaskId> {
     for part in texts.chunks(1_000) {
         let made =
             db.submit_all(part, &NewTask::default(), Preview::Beginning, &|_| {}).await.expect("submit");
-        ids.extend(made.iter().map(|one| one.task.id));
+        ids.extend(made.into_iter().filter_map(SubmitVerdict::submitted).map(|one| one.task.id));
     }
     ids
 }

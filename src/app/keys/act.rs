@@ -50,6 +50,7 @@ pub enum Action {
     ShutdownDrain,
     ShutdownCancel,
     Submit,
+    Hold,
 }
 
 /// Where a key is looked up. Within a layer a key has one meaning.

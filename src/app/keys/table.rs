@@ -102,7 +102,7 @@ pub const TABLE: &[Entry] = &[
         &[k('A')],
         SCREEN,
         "mark all",
-        "Mark every row that matches the filter, as far as they can be loaded at once, and say how many.",
+        "Mark all that match the filter, and say how many: up to 500 row by row, more of them all together. What is then asked says of which states they are.",
     ),
     light(
         Action::Copy,
@@ -182,7 +182,7 @@ pub const TABLE: &[Entry] = &[
         &[p(KeyCode::Esc)],
         ALL,
         "back",
-        "One step back: closes what is open, then clears the filter, then the marks. Never quits.",
+        "One step back: closes what is open, then clears the filter, then the marks. Never quits. While all that match are decided about: stops after the chunk under way.",
     ),
     light(
         Action::NextPane,
@@ -293,6 +293,14 @@ pub const TABLE: &[Entry] = &[
         &[Text],
         "submit",
         "Submit the text that was written.",
+    ),
+    light(
+        Action::Hold,
+        "hold",
+        &[Key::ctrl('t')],
+        &[Text],
+        "hold",
+        "In a new task: hold it until it is approved, or queue it at once after all.",
     ),
 ];
 

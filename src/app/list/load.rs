@@ -135,8 +135,12 @@ impl State {
         let list = &mut self.list;
         list.filter = filter;
         list.marks.clear();
+        list.mark_when_loaded = None;
+        let all = list.all.take();
         self.restart_list();
-        if marks > 0 {
+        if all.is_some() {
+            self.hint("the mark on all that match is gone: it belonged to the filter before");
+        } else if marks > 0 {
             self.hint(format!("{marks} marks cleared: they belonged to the list before"));
         }
     }

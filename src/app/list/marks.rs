@@ -8,6 +8,9 @@ use crate::domain::observed::Listed;
 impl State {
     /// Marks the row under the cursor or takes its mark away, and moves down.
     pub(in crate::app) fn toggle_mark(&mut self) {
+        if self.list.all.is_some() {
+            return self.hint("all that match are marked, so no single row is; Esc takes that back");
+        }
         let Some(task) = self.list.under_cursor().and_then(Listed::task) else {
             let why = self.no_row();
             self.hint(why);
@@ -24,29 +27,31 @@ impl State {
         self.move_cursor(Step::Down { by: 1 });
     }
 
-    /// Marks every row that matches, as far as they can be loaded at once, and says how many and whether there
-    /// are more. What was drawn is marked as it was drawn.
+    /// Marks every row that matches, each as it was drawn where it was, and says how many. Where more match than can be
+    /// loaded at once, marks all that match instead, whichever they are.
     pub(in crate::app) fn mark_all(&mut self) {
+        if self.list.read.is_none() {
+            self.list.mark_when_loaded = Some(self.list.generation);
+            return self.hint("what matches is marked as soon as it is loaded…");
+        }
         let marks = self.list.rows.iter().filter_map(Listed::task).map(SeenRow::from);
         let marks: Vec<_> = marks.map(|row| self.drawn.listed(row.id).unwrap_or(row)).collect();
-        if marks.is_empty() {
-            self.hint("there is no row here to mark");
-            return;
-        }
         let count = marks.len();
-        self.list.marks = marks.into_iter().map(|seen| (seen.id, seen)).collect();
         let list = &mut self.list;
         let more = match (list.next_before, list.before) {
-            (None, None) => "these are all that match".to_owned(),
+            (None, None) if count == 0 => return self.hint("there is no row here to mark"),
+            (None, None) => "these are all that match",
             (Some(_), None) if list.limit < MOST && list.rows.len() >= list.limit => {
                 list.limit = MOST;
                 list.generation += 1;
                 list.mark_when_loaded = Some(list.generation);
                 self.refresh.list.now(self.now);
-                "more match, loading them to mark them too…".to_owned()
+                "more match, loading them to mark them too…"
             }
-            _ => format!("more match and are not marked: {MOST} at a time, the rest after these are done"),
+            _ => return self.mark_all_matching(),
         };
+        self.list.all = None;
+        self.list.marks = marks.into_iter().map(|seen| (seen.id, seen)).collect();
         self.hint(format!("{count} marked; {more}"));
     }
 

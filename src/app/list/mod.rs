@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::bulk::AllMatching;
 use super::message::ReadFailure;
 use crate::domain::observed::{Filter, Listed};
 use crate::domain::{Status, Task, TaskId};
@@ -47,6 +48,8 @@ pub struct TaskList {
     pub offset: usize,
     /// The marked rows, each as it was on screen when it was marked.
     pub marks: BTreeMap<TaskId, SeenRow>,
+    /// That all that match are marked, beyond what is loaded too; then there are no marks on single rows.
+    pub all: Option<AllMatching>,
     /// Numbers the question; an answer to an earlier one is dropped.
     pub generation: u64,
     /// The filter that the program was started with; stepping back leads to it.
@@ -139,6 +142,7 @@ impl TaskList {
             cursor: Cursor::None,
             offset: 0,
             marks: BTreeMap::new(),
+            all: None,
             generation: 0,
         }
     }

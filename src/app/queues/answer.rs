@@ -65,7 +65,7 @@ impl State {
             Err(failure) => {
                 self.acts.queues.remove(at);
                 if let WriteFailure::Refused { message, .. } = &failure {
-                    self.acts.queues_denied = Some(message.clone());
+                    self.session.queues_denied = Some(message.clone());
                 }
                 self.say_failure(&what, failure);
             }

@@ -125,7 +125,7 @@ impl State {
     pub fn queues_denied(&self) -> Option<String> {
         match &self.session.access {
             Access::ReadOnly { reason } => Some(format!("read-only: {reason}")),
-            Access::ReadWrite => self.acts.queues_denied.clone(),
+            Access::ReadWrite => self.session.queues_denied.clone(),
         }
     }
 

@@ -1,18 +1,17 @@
 //! A decision about a queue that waits for the operator's `y`: what will become of what is in it.
 
 use super::super::acts::Phase;
-use super::super::editor::{Edited, Editor};
 use super::super::effect::Effect;
 use super::super::fleet::why;
-use super::super::keys::{Action, Key};
+use super::super::keys::{Action, Keymap};
 use super::super::log::{Level, Source};
 use super::super::overlay::Overlay;
-use super::super::question::QuestionFocus;
+use super::super::question::{Ask, Reason, answers, capital, renew};
 use super::super::state::State;
 use super::{QueueAsked, takers, waits, word};
+use crate::domain::Name;
 use crate::domain::figure::thousands;
 use crate::domain::queue::{QueueAct, QueueState};
-use crate::domain::{Name, input};
 
 /// The question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +25,7 @@ pub struct QueueQuestion {
     /// Whether it can still be decided as it was seen.
     pub standing: QueueStanding,
     /// Why, as far as it is written.
-    pub reason: Editor,
-    /// Where the keys go.
-    pub focus: QuestionFocus,
+    pub reason: Reason,
 }
 
 /// Whether a queue can be decided about as it was seen.
@@ -51,39 +48,10 @@ pub enum QueueStanding {
 }
 
 impl QueueQuestion {
-    /// `Pause queue bills?`.
-    pub fn title(&self) -> String {
-        let act = match self.act {
-            QueueAct::Pause => "Pause",
-            QueueAct::Resume => "Resume",
-        };
-        format!("{act} queue {}?", self.queue)
-    }
-
-    /// Why `y` does nothing now, if so.
-    pub fn blocked(&self) -> Option<String> {
-        match &self.standing {
-            QueueStanding::Ready => None,
-            QueueStanding::Already { said } => Some(format!("not possible: {said}")),
-            QueueStanding::Moved { said } => {
-                Some(format!("not possible: {said}, after you looked: look again"))
-            }
-            QueueStanding::Busy => Some("already asking: the answer is not there yet".to_owned()),
-        }
-    }
-
-    /// What `y` is labelled.
-    pub fn yes(&self) -> String {
-        let verb = self.act.verb();
-        if self.blocked().is_some() { format!("{verb} it (not possible)") } else { format!("{verb} it") }
-    }
-
     /// What will happen, in sentences. May hold text from the database.
     pub fn says(&self, state: &State) -> Vec<String> {
         if let Some(why) = self.blocked() {
-            let mut chars = why.chars();
-            let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-            return vec![format!("{first}{}.", chars.as_str())];
+            return vec![format!("{}.", capital(&why))];
         }
         let name = &self.queue;
         let Some(queue) = state.queue_of(name.as_str()) else {
@@ -119,6 +87,67 @@ impl QueueQuestion {
     }
 }
 
+impl Ask for QueueQuestion {
+    fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    fn reason_mut(&mut self) -> &mut Reason {
+        &mut self.reason
+    }
+
+    /// `Pause queue bills?`.
+    fn title(&self) -> String {
+        format!("{} queue {}?", capital(self.act.verb()), self.queue)
+    }
+
+    fn blocked(&self) -> Option<String> {
+        match &self.standing {
+            QueueStanding::Ready => None,
+            QueueStanding::Already { said } => Some(format!("not possible: {said}")),
+            QueueStanding::Moved { said } => {
+                Some(format!("not possible: {said}, after you looked: look again"))
+            }
+            QueueStanding::Busy => Some("already asking: the answer is not there yet".to_owned()),
+        }
+    }
+
+    fn yes(&self) -> String {
+        let verb = self.act.verb();
+        if self.blocked().is_some() { format!("{verb} it (not possible)") } else { format!("{verb} it") }
+    }
+
+    fn unsent(&self, blocked: &str) -> String {
+        // First, as the rest may not have room.
+        format!("nothing was sent; {blocked}")
+    }
+
+    fn hint(&self, keymap: &Keymap) -> String {
+        format!("{}, {} changes the reason", answers(keymap), keymap.label(Action::Reason))
+    }
+
+    fn denied(&self, state: &State) -> Option<String> {
+        state.queues_denied()
+    }
+
+    fn look(&mut self, state: &State) -> bool {
+        let now = standing(state, self.act, &self.queue, self.version);
+        renew(&mut self.standing, now)
+    }
+
+    fn send(&self, state: &mut State, reason: Option<String>, effects: &mut Vec<Effect>) {
+        let (act, queue, version) = (self.act, self.queue.clone(), self.version);
+        // An earlier one that could not be resolved is now decided anew, with the version that is on screen.
+        state.acts.queues.retain(|asked| asked.phase != Phase::Unresolved || asked.queue != queue);
+        let request = state.request();
+        let asked = QueueAsked { request, act, queue: queue.clone(), version, phase: Phase::Asking };
+        let text = format!("asked to {}{}", asked.named(), why(reason.as_deref()));
+        state.log.push(state.now, Level::Info, Source::Operator, text);
+        state.acts.queues.push(asked);
+        effects.push(Effect::DecideQueue { request, act, queue, version, reason });
+    }
+}
+
 impl State {
     /// Asks whether a queue is to be paused or resumed, as it was drawn.
     pub(super) fn ask_queue(&mut self, act: QueueAct, queue: Name, version: i64, reason: &str) {
@@ -126,68 +155,8 @@ impl State {
         if let QueueStanding::Already { said } = standing {
             return self.hint(format!("{}: {said}", act.verb()));
         }
-        let (reason, focus) = (Editor::line(reason), QuestionFocus::Answer);
-        self.overlays.push(Overlay::Queue(QueueQuestion { act, queue, version, standing, reason, focus }));
-    }
-
-    /// Looks at the queue of an open question again after something arrived.
-    pub(in crate::app) fn watch_queue(&mut self) {
-        let mut overlays = std::mem::take(&mut self.overlays);
-        for overlay in &mut overlays {
-            let Overlay::Queue(question) = overlay else { continue };
-            let now = standing(self, question.act, &question.queue, question.version);
-            self.needs_draw |= now != question.standing;
-            question.standing = now;
-        }
-        self.overlays = overlays;
-    }
-
-    /// A key while the question is on top.
-    pub(in crate::app) fn queue_key(&mut self, action: Option<Action>, key: Key, effects: &mut Vec<Effect>) {
-        let Some(Overlay::Queue(question)) = self.overlays.last_mut() else { return };
-        match (question.focus, action) {
-            (QuestionFocus::Reason, Some(Action::Back | Action::Open | Action::NextPane)) => {
-                question.focus = QuestionFocus::Answer;
-            }
-            (QuestionFocus::Reason, _) => {
-                if question.reason.key(key) == Edited::Nothing {
-                    self.hint("letters go into the reason; Enter or Esc leads back to y and n");
-                }
-            }
-            (QuestionFocus::Answer, Some(Action::Yes)) => self.confirm_queue(key, effects),
-            (QuestionFocus::Answer, Some(Action::No | Action::Back)) => self.close(key),
-            (QuestionFocus::Answer, Some(Action::Reason)) => question.focus = QuestionFocus::Reason,
-            _ => {
-                let label = |action| self.keymap.label(action);
-                let (yes, no, reason) = (label(Action::Yes), label(Action::No), label(Action::Reason));
-                self.hint(format!("{yes} does it, {no} or Esc does not, {reason} changes the reason"));
-            }
-        }
-    }
-
-    fn confirm_queue(&mut self, key: Key, effects: &mut Vec<Effect>) {
-        self.watch_queue();
-        let Some(Overlay::Queue(question)) = self.overlays.last() else { return };
-        if let Some(denied) = self.queues_denied() {
-            return self.hint(denied);
-        }
-        if let Some(blocked) = question.blocked() {
-            // First, as the rest may not have room.
-            return self.hint(format!("nothing was sent; {blocked}"));
-        }
-        let QueueQuestion { act, queue, version, reason, .. } = question.clone();
-        self.close(key);
-        let reason = reason.text();
-        let reason = reason.trim();
-        let reason = (!reason.is_empty()).then(|| input::storable(reason));
-        // An earlier one that could not be resolved is now decided anew, with the version that is on screen.
-        self.acts.queues.retain(|asked| asked.phase != Phase::Unresolved || asked.queue != queue);
-        let request = self.request();
-        let asked = QueueAsked { request, act, queue: queue.clone(), version, phase: Phase::Asking };
-        let text = format!("asked to {}{}", asked.named(), why(reason.as_deref()));
-        self.log.push(self.now, Level::Info, Source::Operator, text);
-        self.acts.queues.push(asked);
-        effects.push(Effect::DecideQueue { request, act, queue, version, reason });
+        let reason = Reason::of(reason);
+        self.overlays.push(Overlay::Queue(QueueQuestion { act, queue, version, standing, reason }));
     }
 }
 

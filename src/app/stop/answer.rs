@@ -109,7 +109,7 @@ impl State {
             Err(failure) => {
                 self.acts.stops.remove(at);
                 if let WriteFailure::Refused { message, .. } = &failure {
-                    self.acts.stop_denied = Some(message.clone());
+                    self.session.stop_denied = Some(message.clone());
                 }
                 self.say_failure(&what, failure);
             }

@@ -127,15 +127,17 @@ impl State {
 
     /// The instances of this name: `here`, `host:pid`, a host (all that live there), an id or how it begins.
     fn of_name<'a>(&self, all: &'a [Instance], name: &str) -> Result<Vec<&'a Instance>, String> {
+        // An id is hexadecimal, which is written in either case.
+        let id = name.to_ascii_lowercase();
         let whole = |instance: &&Instance| {
             (name == "here" && self.is_here(instance.id))
                 || instance.label() == name
                 || instance.host == name
-                || instance.id.to_string() == name
+                || instance.id.to_string() == id
         };
         let mut found: Vec<&Instance> = all.iter().filter(whole).collect();
         if found.is_empty() && name.len() >= ID_FROM {
-            found = all.iter().filter(|instance| instance.id.to_string().starts_with(name)).collect();
+            found = all.iter().filter(|instance| instance.id.to_string().starts_with(&id)).collect();
             if found.len() > 1 {
                 return Err(format!("stop: `{}` begins several ids; write more of it", visible(name)));
             }

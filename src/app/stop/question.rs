@@ -1,17 +1,16 @@
 //! A request to stop that waits for the operator's `y`: what will become of which instance.
 
 use super::super::acts::Phase;
-use super::super::editor::{Edited, Editor};
 use super::super::effect::Effect;
 use super::super::fleet::{to, why};
-use super::super::keys::{Action, Key};
+use super::super::keys::{Action, Gravity, Keymap};
 use super::super::log::{Level, Source};
 use super::super::overlay::Overlay;
-use super::super::question::QuestionFocus;
+use super::super::question::{Ask, Reason, Rows, answers, capital, renew};
 use super::super::state::State;
 use super::{Asked, StopAct, named};
 use crate::domain::instance::SeenInstance;
-use crate::domain::{Instance, InstanceId, StopMode, input};
+use crate::domain::{Instance, InstanceId, StopMode};
 
 /// The question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +20,7 @@ pub struct StopQuestion {
     /// Of which instances, in the order of the screen. Each is asked by itself.
     pub rows: Vec<StopRow>,
     /// Why, as far as it is written.
-    pub reason: Editor,
-    /// Where the keys go.
-    pub focus: QuestionFocus,
+    pub reason: Reason,
     /// The first visible row.
     pub scroll: usize,
 }
@@ -82,45 +79,6 @@ impl StopQuestion {
         self.rows.iter().filter(|row| row.is_ready())
     }
 
-    /// `Drain web2:991?`, `Drain 3 instances?`.
-    pub fn title(&self) -> String {
-        let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
-        let text = named(self.mode, &names);
-        let mut chars = text.chars();
-        chars.next().map_or_else(String::new, |first| format!("{}{}?", first.to_uppercase(), chars.as_str()))
-    }
-
-    /// Why `y` does nothing now, if so.
-    pub fn blocked(&self) -> Option<String> {
-        if self.ready().next().is_some() {
-            return None;
-        }
-        Some(match self.rows.as_slice() {
-            [row] => format!("not possible: {}", row.refusal().unwrap_or_default()),
-            rows => format!("not possible: none of the {} can be asked", rows.len()),
-        })
-    }
-
-    /// What `y` is labelled: `drain it`, `drain 3 of 4`.
-    pub fn yes(&self) -> String {
-        let ready = self.ready().count();
-        match (self.mode, self.rows.len()) {
-            (_, _) if ready == 0 => format!("{} (not possible)", self.mode.as_str()),
-            (StopMode::Drain, 1) => "drain it".to_owned(),
-            (StopMode::Cancel, 1) => "cancel what it runs".to_owned(),
-            (mode, all) if all == ready => format!("{} all {all}", mode.as_str()),
-            (mode, all) => format!("{} {ready} of {all}", mode.as_str()),
-        }
-    }
-
-    /// What the other key makes of the question: its act and its label.
-    pub const fn other(&self) -> (Action, &'static str) {
-        match self.mode {
-            StopMode::Drain => (Action::Cancel, "cancel what runs instead"),
-            StopMode::Cancel => (Action::DrainInstance, "drain instead"),
-        }
-    }
-
     /// What will happen, in sentences.
     pub fn says(&self, state: &State) -> Vec<String> {
         let [row] = self.rows.as_slice() else { return vec![becomes(self.mode, Who::Several)] };
@@ -155,6 +113,108 @@ impl StopQuestion {
             (StopMode::Drain, runs) => format!("runs {runs}; waits for them, then ends"),
             (StopMode::Cancel, runs) => format!("runs {runs}; asks them to stop, then ends"),
         })
+    }
+}
+
+impl Ask for StopQuestion {
+    fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    fn reason_mut(&mut self) -> &mut Reason {
+        &mut self.reason
+    }
+
+    /// `Drain web2:991?`, `Drain 3 instances?`.
+    fn title(&self) -> String {
+        let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
+        format!("{}?", capital(&named(self.mode, &names)))
+    }
+
+    fn gravity(&self) -> Gravity {
+        if self.mode == StopMode::Cancel { Gravity::Grave } else { Gravity::Changes }
+    }
+
+    fn blocked(&self) -> Option<String> {
+        if self.ready().next().is_some() {
+            return None;
+        }
+        Some(match self.rows.as_slice() {
+            [row] => format!("not possible: {}", row.refusal().unwrap_or_default()),
+            rows => format!("not possible: none of the {} can be asked", rows.len()),
+        })
+    }
+
+    /// `drain it`, `drain 3 of 4`.
+    fn yes(&self) -> String {
+        let ready = self.ready().count();
+        match (self.mode, self.rows.len()) {
+            (_, _) if ready == 0 => format!("{} (not possible)", self.mode.as_str()),
+            (StopMode::Drain, 1) => "drain it".to_owned(),
+            (StopMode::Cancel, 1) => "cancel what it runs".to_owned(),
+            (mode, all) if all == ready => format!("{} all {all}", mode.as_str()),
+            (mode, all) => format!("{} {ready} of {all}", mode.as_str()),
+        }
+    }
+
+    fn no(&self) -> &'static str {
+        "keep"
+    }
+
+    fn other(&self) -> Option<(Action, &'static str)> {
+        Some(match self.mode {
+            StopMode::Drain => (Action::Cancel, "cancel what runs instead"),
+            StopMode::Cancel => (Action::DrainInstance, "drain instead"),
+        })
+    }
+
+    fn turn(&mut self, action: Action) -> bool {
+        self.mode = match action {
+            Action::Cancel => StopMode::Cancel,
+            Action::DrainInstance => StopMode::Drain,
+            _ => return false,
+        };
+        true
+    }
+
+    fn hint(&self, keymap: &Keymap) -> String {
+        let other = self.other().map(|(other, does)| format!(", {}: {does}", keymap.label(other)));
+        format!("{}{}", answers(keymap), other.unwrap_or_default())
+    }
+
+    fn rows(&mut self) -> Option<Rows<'_>> {
+        Some(Rows { scroll: &mut self.scroll, count: self.rows.len() })
+    }
+
+    fn denied(&self, state: &State) -> Option<String> {
+        state.stop_denied()
+    }
+
+    fn look(&mut self, state: &State) -> bool {
+        let mode = self.mode;
+        let looked = self.rows.iter_mut().map(|row| {
+            let now = standing(state, mode, row.seen);
+            renew(&mut row.standing, now)
+        });
+        looked.fold(false, |any, other| any | other)
+    }
+
+    fn send(&self, state: &mut State, reason: Option<String>, effects: &mut Vec<Effect>) {
+        let mode = self.mode;
+        let instances: Vec<Asked> =
+            self.ready().map(|row| Asked { seen: row.seen, name: row.name.clone() }).collect();
+        let seen: Vec<SeenInstance> = instances.iter().map(|asked| asked.seen).collect();
+        // An earlier request that could not be resolved is now made anew, with the version that is on screen.
+        state
+            .acts
+            .stops
+            .retain(|act| act.phase != Phase::Unresolved || !seen.iter().any(|seen| act.is_on(seen.id)));
+        let request = state.request();
+        let act = StopAct { request, mode, instances, phase: Phase::Asking };
+        let text = format!("asked to {}{}", act.named(), why(reason.as_deref()));
+        state.log.push(state.now, Level::Info, Source::Operator, text);
+        state.acts.stops.push(act);
+        effects.push(Effect::Stop { request, mode, instances: seen, reason });
     }
 }
 
@@ -233,90 +293,8 @@ impl State {
                 StopRow { seen, name: self.called(id, &label), standing: standing(self, mode, seen) }
             })
             .collect();
-        self.overlays.push(Overlay::Stop(StopQuestion {
-            mode,
-            rows,
-            reason: Editor::line(""),
-            focus: QuestionFocus::Answer,
-            scroll: 0,
-        }));
-    }
-
-    /// Looks at the instances of an open question again after something arrived.
-    pub(in crate::app) fn watch_stop(&mut self) {
-        let mut overlays = std::mem::take(&mut self.overlays);
-        for overlay in &mut overlays {
-            let Overlay::Stop(question) = overlay else { continue };
-            for row in &mut question.rows {
-                let now = standing(self, question.mode, row.seen);
-                self.needs_draw |= now != row.standing;
-                row.standing = now;
-            }
-        }
-        self.overlays = overlays;
-    }
-
-    /// A key while the question is on top.
-    pub(in crate::app) fn stop_key(&mut self, action: Option<Action>, key: Key, effects: &mut Vec<Effect>) {
-        let Some(Overlay::Stop(question)) = self.overlays.last_mut() else { return };
-        match (question.focus, action) {
-            (QuestionFocus::Reason, Some(Action::Back | Action::Open | Action::NextPane)) => {
-                question.focus = QuestionFocus::Answer;
-            }
-            (QuestionFocus::Reason, _) => {
-                if question.reason.key(key) == Edited::Nothing {
-                    self.hint("letters go into the reason; Enter or Esc leads back to y and n");
-                }
-            }
-            (QuestionFocus::Answer, Some(Action::Yes)) => self.confirm_stop(key, effects),
-            (QuestionFocus::Answer, Some(Action::No | Action::Back)) => self.close(key),
-            (QuestionFocus::Answer, Some(Action::Reason)) => question.focus = QuestionFocus::Reason,
-            // What is asked for changes; nothing is sent before `y`.
-            (QuestionFocus::Answer, Some(Action::Cancel)) => question.mode = StopMode::Cancel,
-            (QuestionFocus::Answer, Some(Action::DrainInstance)) => question.mode = StopMode::Drain,
-            (QuestionFocus::Answer, Some(Action::Up)) => question.scroll = question.scroll.saturating_sub(1),
-            (QuestionFocus::Answer, Some(Action::Down)) => {
-                question.scroll = (question.scroll + 1).min(question.rows.len().saturating_sub(1));
-            }
-            _ => {
-                let label = |action| self.keymap.label(action);
-                let (yes, no) = (label(Action::Yes), label(Action::No));
-                let (other, does) = question.other();
-                let hint = format!("{yes} does it, {no} or Esc does not, {}: {does}", label(other));
-                self.hint(hint);
-            }
-        }
-    }
-
-    fn confirm_stop(&mut self, key: Key, effects: &mut Vec<Effect>) {
-        self.watch_stop();
-        let Some(Overlay::Stop(question)) = self.overlays.last() else { return };
-        if let Some(denied) = self.stop_denied() {
-            self.hint(denied);
-            return;
-        }
-        if let Some(blocked) = question.blocked() {
-            self.hint(format!("{blocked}; nothing was sent"));
-            return;
-        }
-        let question = question.clone();
-        self.close(key);
-        let instances: Vec<Asked> =
-            question.ready().map(|row| Asked { seen: row.seen, name: row.name.clone() }).collect();
-        let seen: Vec<SeenInstance> = instances.iter().map(|asked| asked.seen).collect();
-        let reason = question.reason.text();
-        let reason = reason.trim();
-        let reason = (!reason.is_empty()).then(|| input::storable(reason));
-        // An earlier request that could not be resolved is now made anew, with the version that is on screen.
-        self.acts
-            .stops
-            .retain(|act| act.phase != Phase::Unresolved || !seen.iter().any(|seen| act.is_on(seen.id)));
-        let request = self.request();
-        let act = StopAct { request, mode: question.mode, instances, phase: Phase::Asking };
-        let text = format!("asked to {}{}", act.named(), why(reason.as_deref()));
-        self.log.push(self.now, Level::Info, Source::Operator, text);
-        self.acts.stops.push(act);
-        effects.push(Effect::Stop { request, mode: question.mode, instances: seen, reason });
+        let reason = Reason::of("");
+        self.overlays.push(Overlay::Stop(StopQuestion { mode, rows, reason, scroll: 0 }));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::app::footer::{Availability, footer};
 use crate::app::keys::Action;
 use crate::app::message::{Message, WriteFailure};
 use crate::app::overlay::Overlay;
-use crate::app::question::{Question, Standing};
+use crate::app::question::{Ask as _, Question, Standing};
 use crate::app::{Effect, RequestId};
 use crate::domain::outcome::Verdict;
 use crate::domain::{Approval, DecisionKind, Status, Task, TaskId};

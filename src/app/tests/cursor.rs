@@ -148,7 +148,7 @@ fn marks_are_by_task_and_end_with_their_list() {
 }
 
 #[test]
-fn mark_all_loads_what_matches_and_says_what_it_leaves_out() {
+fn mark_all_loads_what_matches_and_marks_all_of_it_where_that_is_too_much() {
     let mut console = Console::with(with_more((901..=1000).map(task)));
     console.press("A");
     assert!(console.notice().starts_with("100 marked; more match, loading"), "{}", console.notice());
@@ -162,11 +162,8 @@ fn mark_all_loads_what_matches_and_says_what_it_leaves_out() {
     let mut console = Console::with(with_more((901..=1000).map(task)));
     console.press("A");
     console.load(with_more((501..=1000).map(task)));
-    assert!(
-        console.notice().starts_with("500 marked; more match and are not marked"),
-        "{}",
-        console.notice()
-    );
+    assert!(console.notice().starts_with("all that match are marked"), "{}", console.notice());
+    assert!(console.state.list.marks.is_empty() && console.state.list.all.is_some());
 
     let mut console = Console::with(with_more((901..=1000).map(task)));
     console.press("A esc");

@@ -3,7 +3,7 @@
 use super::super::testing::{Console, Line, change, clock, history, page, seen, task};
 use crate::app::message::{Message, Target};
 use crate::app::overlay::Overlay;
-use crate::app::question::{Question, Standing};
+use crate::app::question::{Ask as _, Question, Standing};
 use crate::app::{Effect, RequestId};
 use crate::domain::outcome::Verdict;
 use crate::domain::{DecisionKind, Status, Task, TaskId};
@@ -36,6 +36,22 @@ fn a_row_that_changed_after_the_last_frame_is_not_decided() {
     console.press("esc");
     let effects = console.press("c y");
     assert!(matches!(&effects[..], [Effect::Decide { rows, .. }] if rows == &[seen(7, 5)]), "{effects:?}");
+}
+
+#[test]
+fn a_row_that_came_back_to_the_state_that_was_drawn_is_another() {
+    let (then, now) = (with(7, Status::Queued, 4), with(7, Status::Queued, 6));
+    let moved = Standing::Moved { version: 6, status: Status::Queued };
+    let mut console = stalled([then.clone()]);
+    console.load(page([now.clone()]));
+    assert_eq!(console.press("c y"), []);
+    assert_eq!(question(&console).rows[0].standing, moved);
+    // Also where it left and came back while the question stood.
+    let mut console = Console::with(page([then]));
+    console.press("c");
+    console.load(page([now]));
+    assert_eq!(console.press("y"), []);
+    assert_eq!(question(&console).rows[0].standing, moved);
 }
 
 #[test]

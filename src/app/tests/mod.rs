@@ -2,6 +2,7 @@
 
 mod acts;
 mod anything;
+mod bulk;
 mod cursor;
 mod drawn;
 mod ending;

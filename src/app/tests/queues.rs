@@ -7,6 +7,7 @@ use crate::app::header::{Well, header};
 use crate::app::keys::Action;
 use crate::app::message::{Message, WriteFailure};
 use crate::app::overlay::Overlay;
+use crate::app::question::Ask as _;
 use crate::app::queues::{QueueQuestion, QueueStanding};
 use crate::app::state::{Access, Screen, WorkersPane};
 use crate::app::{Effect, RequestId};
@@ -282,6 +283,7 @@ fn a_task_that_waits_in_a_paused_queue_is_said_to_wait_for_a_person() {
         takers: 2,
         free_slots: 2,
         paused_by: Some("bob".into()),
+        at_limit: None,
     };
     console.send(Message::OverviewLoaded(Overview { oldest_due: Some(oldest), ..overview() }));
     let above = header(&console.state);

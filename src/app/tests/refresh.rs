@@ -23,8 +23,10 @@ fn names(effects: &[Effect]) -> Vec<&'static str> {
             Read::Detail { .. } => "detail",
             Read::Instances => "instances",
             Read::Queues => "queues",
+            Read::Limits => "limits",
             Read::Health => "health",
             Read::Figures => "figures",
+            Read::Matching { .. } => "matching",
         })
         .collect()
 }

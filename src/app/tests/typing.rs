@@ -188,3 +188,27 @@ fn a_tenant_is_checked_and_the_log_is_searched() {
     console.press("esc");
     assert_eq!(console.state.log.search, None);
 }
+
+#[test]
+fn a_task_is_held_by_its_switch_from_any_field_and_by_space_on_it() {
+    let admission = |keys: &str| {
+        let mut console = Console::with(page([task(1)]));
+        let effects = console.press(&format!("n h i{keys} ctrl-s"));
+        let [Effect::Submit { text, task, .. }] = &effects[..] else { panic!("{keys}: {effects:?}") };
+        assert_eq!(text, "hi", "the switch is no text");
+        task.admission
+    };
+    assert_eq!(admission(""), Admission::Queue);
+    assert_eq!(admission(" ctrl-t"), Admission::Hold);
+    assert_eq!(admission(" ctrl-t ctrl-t"), Admission::Queue);
+    assert_eq!(admission(" tab tab tab tab space"), Admission::Hold);
+    assert_eq!(admission(" tab tab tab tab space ctrl-t"), Admission::Queue);
+    // Where there is nothing to hold it says so.
+    let mut console = Console::with(page([task(1)]));
+    console.press("/ ctrl-t");
+    assert!(console.notice().contains("Enter searches"), "{}", console.notice());
+    // A text that is on its way does not change.
+    let mut console = Console::with(page([task(1)]));
+    console.press("n h i ctrl-s ctrl-t");
+    assert_eq!(console.state.submit.admission, Admission::Queue);
+}

@@ -1,4 +1,5 @@
-//! What `events`, `pause`, `resume` and `stop` are told: what is about the history, queues and processes, not one task.
+//! What `events`, `pause`, `resume`, `limit` and `stop` are told: what is about the history, queues, tenants and
+//! processes, not one task.
 
 use std::path::PathBuf;
 
@@ -34,6 +35,23 @@ pub struct QueueArgs {
     #[arg(value_name = "QUEUE[@VERSION]")]
     pub queue: String,
     /// Why; it is shown with the queue and stands in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+}
+
+/// Which tenant's limits to set.
+#[derive(Debug, Args)]
+pub struct TenantLimitArgs {
+    /// The tenant; with @VERSION (`taskdeck limits` shows it) only if nobody has changed its limits since
+    #[arg(value_name = "TENANT[@VERSION]")]
+    pub whose: String,
+    /// The most of its tasks that run at once, or none; 0 lets nothing run
+    #[arg(long, value_name = "N|none", allow_hyphen_values = true)]
+    pub max_running: Option<String>,
+    /// The most of its held tasks that are let run in a day (UTC), or none
+    #[arg(long, value_name = "N|none", allow_hyphen_values = true)]
+    pub max_approved_per_day: Option<String>,
+    /// Why; it is shown with the limit and stands in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }

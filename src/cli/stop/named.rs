@@ -66,7 +66,9 @@ fn one<'a>(known: &'a [Instance], name: &str) -> Result<Option<&'a Instance>, Fa
         return Err(Failure::usage(message)
             .hint(format!("write host:pid, or at least {ID_FROM} characters of the id")));
     }
-    let fits = |instance: &&Instance| instance.label() == name || instance.id.to_string().starts_with(name);
+    // An id is hexadecimal, which is written in either case; a host's name is as the host says it.
+    let id = name.to_ascii_lowercase();
+    let fits = |instance: &&Instance| instance.label() == name || instance.id.to_string().starts_with(&id);
     let mut found: Vec<&Instance> = known.iter().filter(fits).collect();
     if found.iter().any(|instance| instance.state.is_alive()) {
         found.retain(|instance| instance.state.is_alive());

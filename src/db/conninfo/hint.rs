@@ -64,6 +64,13 @@ impl ConnInfo {
             ));
         }
         let says = error.as_db_error().map_or("", |db| db.message());
+        if *state == SqlState::PROTOCOL_VIOLATION {
+            let (name, user) = (self.dbname(), self.user());
+            return Some(format!(
+                "a pooler says so: is its server away, or does it know no database {name:?} or no user {user:?}? \
+                 its configuration and its log tell"
+            ));
+        }
         if *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION && says.contains("does not exist") {
             let user = self.user();
             return Some(format!(

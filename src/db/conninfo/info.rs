@@ -113,15 +113,6 @@ impl ConnInfo {
         &self.targets
     }
 
-    /// The same with sessions that call themselves `application`, whatever the settings say of that.
-    pub(in crate::db) fn called(&self, application: &str) -> Self {
-        let mut called = self.clone();
-        for config in called.each.iter_mut().chain([&mut called.config]) {
-            config.application_name(application);
-        }
-        called
-    }
-
     /// The same database through `port` of this machine, where somebody passes on what is said. That is within this
     /// machine, so nothing of it is encrypted.
     pub(in crate::db) fn by_way_of(&self, port: u16) -> Self {

@@ -7,8 +7,7 @@ use uuid::Uuid;
 
 use super::Lab;
 use super::sql::{
-    APPROVE_BY_COUNT, APPROVE_WITHIN_LIMIT, CLAIM_WITHOUT_STATUS, HALF_READ, LEASE_PAST, LIMIT, MADE_BY,
-    ROWS, SPOIL, WAITS,
+    APPROVE_BY_COUNT, CLAIM_WITHOUT_STATUS, HALF_READ, LEASE_PAST, MADE_BY, ROWS, SPOIL, WAITS,
 };
 use crate::db::error::{DbError, classify};
 use crate::db::row::{get, status, task};
@@ -40,18 +39,6 @@ pub struct WaitSeen {
     pub since: Option<Timestamp>,
     /// The processes that it waits for.
     pub blocked_by: Vec<i32>,
-}
-
-/// How an approval within a limit is decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approve {
-    /// Each statement counts for itself: broken on purpose.
-    ByCount {
-        /// The limit.
-        limit: i64,
-    },
-    /// Every approval updates one row that carries the sum.
-    BySharedRow,
 }
 
 /// A result of which the rest is unread; it holds its connection until it is dropped.
@@ -135,45 +122,25 @@ impl Lab<'_> {
         Ok(if get(row, "won", "a claim")? { ClaimById::Won { task } } else { ClaimById::Lost { task } })
     }
 
-    /// Approves one task of `tenant` within a limit; returns how many rows were changed.
+    /// Approves one task of `tenant` if fewer than `limit` are approved as the statement itself counts them: broken on
+    /// purpose. Returns how many rows were changed.
     ///
     /// # Errors
     /// As [`DbError`] says.
-    pub async fn approve(
+    pub async fn approve_by_count(
         self,
-        how: Approve,
         id: TaskId,
         version: i64,
         tenant: &Name,
+        limit: i64,
     ) -> Result<usize, DbError> {
-        let operator = &self.db.inner.operator;
-        let tenant = tenant.as_str();
-        let rows = match how {
-            Approve::ByCount { limit } => {
-                let params = [
-                    (&id.0 as _, Type::INT8),
-                    (&version as _, Type::INT8),
-                    (&tenant as _, Type::TEXT),
-                    (&limit as _, Type::INT8),
-                ];
-                operator.query(APPROVE_BY_COUNT, &params).await?
-            }
-            Approve::BySharedRow => {
-                let params =
-                    [(&id.0 as _, Type::INT8), (&version as _, Type::INT8), (&tenant as _, Type::TEXT)];
-                operator.query(APPROVE_WITHIN_LIMIT, &params).await?
-            }
-        };
-        Ok(rows.len())
-    }
-
-    /// Gives `tenant` a limit of approvals, none of it spent.
-    ///
-    /// # Errors
-    /// As [`DbError`] says.
-    pub async fn limit(self, tenant: &Name, limit: i64) -> Result<(), DbError> {
-        self.db.inner.operator.query(LIMIT, &[(&tenant.as_str(), Type::TEXT), (&limit, Type::INT8)]).await?;
-        Ok(())
+        let params = [
+            (&id.0 as _, Type::INT8),
+            (&version as _, Type::INT8),
+            (&tenant.as_str() as _, Type::TEXT),
+            (&limit as _, Type::INT8),
+        ];
+        Ok(self.db.inner.operator.query(APPROVE_BY_COUNT, &params).await?.len())
     }
 
     /// Asks for `rows` rows and reads the first of them.

@@ -12,7 +12,7 @@ mod wire;
 
 pub use sql::STATEMENTS;
 
-pub use ask::{Approve, HalfRead, Looked, WaitSeen};
+pub use ask::{HalfRead, Looked, WaitSeen};
 pub use stage::{Guard, Guarded};
 pub use transaction::{Ended, Transaction};
 pub use wire::{ByteStream, Wire};

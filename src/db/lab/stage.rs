@@ -6,7 +6,7 @@ use super::Lab;
 use super::sql::{BEGIN, COMMIT, CREATE, FOUND, GUARD, GUARD_OWNER, MARK, REMOVE, SERVER, SESSIONS};
 use crate::db::error::{DbError, Trouble};
 use crate::db::row::get;
-use crate::db::{APPLICATION, Db, Options, Schema, Session};
+use crate::db::{Db, Options, Schema, Session};
 use crate::domain::Refusal;
 use crate::domain::lab::Server;
 
@@ -43,14 +43,12 @@ impl Schema {
 }
 
 impl Lab<'_> {
-    /// Opens the same database once more, with pools of its own whose sessions bear the application's name even where
-    /// the address gives another: by it they are told apart.
+    /// Opens the same database once more, with pools of its own.
     ///
     /// # Errors
     /// As [`Db::open`].
     pub async fn another(self, options: Options) -> Result<Db, DbError> {
-        let called = format!("{APPLICATION}{}", options.application);
-        Db::open(self.db.inner.listener.info().called(&called), options).await
+        Db::open(self.db.inner.listener.info().clone(), options).await
     }
 
     /// The server as experiments in `schema` find it.

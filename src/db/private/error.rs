@@ -126,6 +126,22 @@ pub enum PrivateError {
         /// What it answered last.
         output: String,
     },
+    /// The server's process is stopped: by a signal, or by a debugger that holds it.
+    #[error(
+        "the PostgreSQL server (PID {pid}) is frozen: its process was stopped by a signal or is held by a debugger"
+    )]
+    Frozen {
+        /// Its process id. It was left as it is.
+        pid: u32,
+    },
+    /// The server runs and its socket takes connections, but nothing is said on them.
+    #[error("the PostgreSQL server (PID {pid}) runs but gives no answer: nothing came within {:.1} s", .waited.as_secs_f64())]
+    Silent {
+        /// Its process id. It was left as it is.
+        pid: u32,
+        /// How long it was waited for.
+        waited: Duration,
+    },
     /// The server runs, others use it, but its socket is gone.
     #[error("the PostgreSQL server (PID {pid}) runs, but its socket {} is gone", .socket.display())]
     SocketLost {
@@ -210,6 +226,13 @@ impl PrivateError {
             Self::NotReady { .. } => {
                 "it was left running and goes on by itself; start again in a minute to join it".into()
             }
+            Self::Frozen { pid } => format!(
+                "`kill -CONT {pid}` lets it go on where it was, with every task; until then nothing else may work on its files"
+            ),
+            Self::Silent { pid, .. } => format!(
+                "it was left as it is: it may be very slow or hang; look at it with `ps -o stat,wchan,args -p {pid}`, \
+                 or wait longer with --acquire-timeout"
+            ),
             Self::SocketMoved { .. } => "leave this Taskdeck and start it again".into(),
             Self::SocketLost { .. } => "leave every Taskdeck that uses it, then start again".into(),
             Self::StopTimedOut { pid, .. } => format!(

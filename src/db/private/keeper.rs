@@ -177,6 +177,7 @@ mod tests {
                 search: Search::from_env(),
                 runtime_dir: None,
                 patience: Duration::from_hours(1),
+                silence: Duration::from_hours(1),
             },
         };
         let (told, tells) = channel();

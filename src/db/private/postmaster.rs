@@ -79,12 +79,29 @@ pub(super) fn identify(pid: u32, data: &Path) -> Process {
     }
 }
 
+/// Whether process `pid` was stopped by a signal or is held by a debugger: it is there and does nothing until somebody
+/// lets it go on. Of one that waits for a disk or a processor it is not said, however slow that makes it.
+pub(super) fn is_stopped(pid: u32) -> bool {
+    if Path::new("/proc/self/stat").exists() {
+        let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        return state_in(&stat).is_some_and(|(_, state)| matches!(state, b'T' | b't'));
+    }
+    let output = Command::new("/bin/ps").args(["-o", "stat=", "-p", &pid.to_string()]).output();
+    output.is_ok_and(|output| output.stdout.trim_ascii().first() == Some(&b'T'))
+}
+
+/// Where the name ends in a line of `/proc/…/stat`, and the state behind it: `pid (name) state …`. The name may hold
+/// anything, parentheses too.
+fn state_in(stat: &[u8]) -> Option<(usize, u8)> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    Some((end, *stat.get(end + 2)?))
+}
+
 fn identify_in_proc(pid: u32, data: &Path) -> Process {
     let proc = PathBuf::from(format!("/proc/{pid}"));
     let Ok(stat) = fs::read(proc.join("stat")) else { return Process::Gone };
-    // `pid (name) state …`; the name may hold anything, parentheses too.
-    let Some(end) = stat.iter().rposition(|byte| *byte == b')') else { return Process::Gone };
-    if matches!(stat.get(end + 2), Some(b'Z' | b'X' | b'x') | None) {
+    let Some((end, state)) = state_in(&stat) else { return Process::Gone };
+    if matches!(state, b'Z' | b'X' | b'x') {
         return Process::Gone;
     }
     // The link may say "postgres (deleted)" after a package update; the name in `stat` does not change.
@@ -139,7 +156,7 @@ pub(super) fn disown(cluster: &Cluster, run_as: &RunAs) -> Result<(), PrivateErr
 mod tests {
     use std::path::Path;
 
-    use super::{PidFile, Process, identify};
+    use super::{PidFile, Process, identify, state_in};
 
     #[test]
     fn the_file_is_read_while_it_grows() {
@@ -153,6 +170,13 @@ mod tests {
         assert_eq!(PidFile::parse(b""), None);
         assert_eq!(PidFile::parse(b"0\n"), None);
         assert_eq!(PidFile::parse(b"-17\n").map(|file| file.pid), Some(17));
+    }
+
+    #[test]
+    fn the_state_stands_behind_the_name_whatever_the_name_is() {
+        assert_eq!(state_in(b"12 (postgres) T 1 12"), Some((12, b'T')));
+        assert_eq!(state_in(b"12 (a) S (b) t 1 12"), Some((11, b't')));
+        assert_eq!(state_in(b""), None);
     }
 
     #[test]

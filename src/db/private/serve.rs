@@ -15,7 +15,7 @@ use super::account::{RunAs, command};
 use super::error::{PrivateError, io_error, last_lines};
 use super::lock::{self, PAUSE, Until};
 use super::place::Cluster;
-use super::postmaster::{PidFile, Process, identify};
+use super::postmaster::{PidFile, Process, identify, is_stopped};
 use super::programs::Programs;
 use super::wire::{Answer, ask};
 use super::{DATABASE, USER};
@@ -25,6 +25,12 @@ const LARGEST_LOG: u64 = 16 * 1024 * 1024;
 
 /// How long a server that says "ready" may be without a socket before the socket counts as lost.
 const SOCKET_GRACE: Duration = Duration::from_secs(2);
+
+/// How long a server may be stopped before that is told: whoever stopped it may be about to let it go on.
+const STOPPED_GRACE: Duration = Duration::from_secs(1);
+
+/// How long one connection to a server that is still starting is waited for.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 /// What waiting for a server came to.
 #[derive(Debug)]
@@ -123,25 +129,45 @@ fn make_log_dir(cluster: &Cluster, run_as: &RunAs) -> Result<std::path::PathBuf,
 
 /// Waits until process `pid`, the cluster's server, takes connections or `gone` says that it ended.
 ///
-/// A child is asked after as a child: just after its start it does not look like a server yet.
+/// A child is asked after as a child: just after its start it does not look like a server yet. One that says of itself
+/// that it is ready has `silence` to answer; one that starts or recovers has until `until`.
 ///
 /// # Errors
-/// [`PrivateError::NotReady`] when `until` has come, with what the server said last, or at once when it refuses for good.
+/// [`PrivateError::NotReady`] when `until` has come, with what the server said last, or at once when it refuses for good;
+/// [`PrivateError::Frozen`] when its process is stopped; [`PrivateError::Silent`] when it gives no answer. It is left as
+/// it is in each case: while it lives, nothing else may work on its files.
 pub(super) fn await_ready(
     cluster: &Cluster,
     pid: u32,
     mut gone: impl FnMut() -> bool,
+    silence: Duration,
     until: &Until,
 ) -> Result<Waited, PrivateError> {
     let began = Instant::now();
+    let mut stopped = Stopped::default();
     let mut socket_missing_since = None;
     let mut said = String::from("it has not said anything yet");
     loop {
         if gone() {
             return Ok(Waited::Gone);
         }
-        if let Some(file) = PidFile::read(cluster)?.filter(|file| file.pid == pid && file.port != 0) {
-            match ask(&file.socket(), USER, DATABASE) {
+        // What is stopped is not asked: the connection would wait in its queue, and the queue ends.
+        if stopped.look(pid) {
+            if stopped.lasts(silence) {
+                return Err(PrivateError::Frozen { pid });
+            }
+        } else if let Some(file) = PidFile::read(cluster)?.filter(|file| file.pid == pid && file.port != 0) {
+            let (asked, is_ready) = (Instant::now(), file.status == "ready");
+            let within = if is_ready { silence } else { ASK_AGAIN };
+            let over = || until.has_come() || asked.elapsed() >= within;
+            match ask(&file.socket(), USER, DATABASE, &over) {
+                Answer::Silent if is_ready && asked.elapsed() >= within => {
+                    if is_stopped(pid) {
+                        return Err(PrivateError::Frozen { pid });
+                    }
+                    return Err(PrivateError::Silent { pid, waited: asked.elapsed() });
+                }
+                Answer::Silent => said = "it takes connections and says nothing".into(),
                 Answer::Ready { version } if file.status != "stopping" => {
                     return Ok(Waited::Ready { file, version });
                 }
@@ -166,10 +192,32 @@ pub(super) fn await_ready(
     }
 }
 
+/// For how long a process has been stopped by a signal.
+#[derive(Debug, Default)]
+struct Stopped(Option<Instant>);
+
+impl Stopped {
+    /// Looks whether it is.
+    fn look(&mut self, pid: u32) -> bool {
+        if is_stopped(pid) {
+            self.0.get_or_insert_with(Instant::now);
+        } else {
+            self.0 = None;
+        }
+        self.0.is_some()
+    }
+
+    /// Whether it has been for so long that it is told, at most `most`.
+    fn lasts(&self, most: Duration) -> bool {
+        self.0.is_some_and(|since| since.elapsed() >= STOPPED_GRACE.min(most))
+    }
+}
+
 /// Asks the cluster's server to end its sessions and stop, and waits until it is gone.
 ///
 /// # Errors
-/// [`PrivateError::StopTimedOut`] when `until` has come. It is not killed then: it is still writing what was acknowledged.
+/// [`PrivateError::StopTimedOut`] when `until` has come, [`PrivateError::Frozen`] when its process is stopped. It is not
+/// killed then: it is still writing what was acknowledged, or will once it goes on.
 pub(super) fn shut_down(cluster: &Cluster, pid: u32, until: &Until) -> Result<(), PrivateError> {
     let began = Instant::now();
     let data = cluster.data();
@@ -181,7 +229,11 @@ pub(super) fn shut_down(cluster: &Cluster, pid: u32, until: &Until) -> Result<()
             Some(Err(error)) => return Err(io_error("signal the server of", &data)(error.into())),
         }
     }
+    let mut stopped = Stopped::default();
     while identify(pid, &data) == Process::Server || lock::server_lock(&cluster.server_lock())?.is_none() {
+        if stopped.look(pid) && stopped.lasts(STOPPED_GRACE) {
+            return Err(PrivateError::Frozen { pid });
+        }
         if until.has_come() {
             return Err(PrivateError::StopTimedOut { pid, waited: began.elapsed() });
         }
@@ -224,4 +276,76 @@ fn tail(path: &Path) -> String {
         Ok::<_, std::io::Error>(String::from_utf8_lossy(&bytes).into_owned())
     };
     read().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// What a server says to one connection.
+    #[derive(Clone, Copy)]
+    enum Says {
+        /// Nothing, for as long as the other end waits.
+        Nothing,
+        /// That it is starting.
+        Starting,
+        /// That it is ready, after a while.
+        ReadyAfter(Duration),
+    }
+
+    /// Awaits a server that calls itself `status` and answers one connection after the other in this way.
+    fn awaited(status: &str, says: &[Says], silence: Duration) -> Result<Waited, PrivateError> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cluster = Cluster { root: folder.path().to_path_buf(), major: 16 };
+        fs::create_dir(cluster.data()).expect("a folder");
+        let (pid, dir) = (std::process::id(), folder.path().display());
+        let file = format!("{pid}\n/data\n1700000000\n5432\n{dir}\n\n1 2\n{status}\n");
+        fs::write(cluster.pid_file(), file).expect("a file");
+        let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("a socket");
+        let says = says.to_vec();
+        thread::spawn(move || {
+            let mut silent = Vec::new();
+            for says in says {
+                let (mut stream, _) = listener.accept().expect("somebody connects");
+                let starting = b"E\x00\x00\x00\x16C57P03\0Mstarting\0\0";
+                let answer: &[u8] = match says {
+                    Says::Nothing => {
+                        silent.push(stream);
+                        continue;
+                    }
+                    Says::Starting => starting,
+                    Says::ReadyAfter(wait) => {
+                        thread::sleep(wait);
+                        b"Z\x00\x00\x00\x05I"
+                    }
+                };
+                // The other end may have given up.
+                let _ = stream.read(&mut [0; 1024]);
+                let _ = stream.write_all(answer);
+            }
+            // A silent connection stays open until the process ends.
+            std::mem::forget(silent);
+        });
+        await_ready(&cluster, pid, || false, silence, &Until::after(Duration::from_hours(1)))
+    }
+
+    #[test]
+    fn a_server_that_is_slow_or_still_starting_is_waited_for() {
+        let slow = Says::ReadyAfter(Duration::from_millis(400));
+        let answer = awaited("ready", &[slow], Duration::from_hours(1));
+        assert!(matches!(answer, Ok(Waited::Ready { .. })), "{answer:?}");
+        // What says that it is starting is not silent.
+        let starts = [Says::Starting, Says::Starting, Says::ReadyAfter(Duration::ZERO)];
+        let answer = awaited("starting", &starts, Duration::ZERO);
+        assert!(matches!(answer, Ok(Waited::Ready { .. })), "{answer:?}");
+    }
+
+    #[test]
+    fn a_server_that_is_ready_and_says_nothing_is_told_before_its_time_is_up() {
+        let answer = awaited("ready", &[Says::Nothing, Says::Nothing], Duration::from_millis(200));
+        assert!(matches!(answer, Err(PrivateError::Silent { .. })), "{answer:?}");
+    }
 }

@@ -7,6 +7,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// How often it is looked whether it is still worth waiting for an answer.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
 /// What the server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -18,24 +23,30 @@ pub(super) enum Answer {
     Refused { message: String },
     /// There is no socket.
     NoSocket,
+    /// The connection was accepted, and nothing came until it was given up.
+    Silent,
 }
 
-/// Opens one connection, reads the answer, and closes it.
-pub(super) fn ask(socket: &Path, user: &str, database: &str) -> Answer {
-    match converse(socket, user, database) {
+/// Opens one connection, reads the answer, and closes it. An answer is waited for until `over`.
+pub(super) fn ask(socket: &Path, user: &str, database: &str, over: &dyn Fn() -> bool) -> Answer {
+    match converse(socket, user, database, over) {
         Ok(answer) => answer,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Answer::NoSocket,
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+            Answer::Silent
+        }
         Err(error) => Answer::NotYet { message: error.to_string() },
     }
 }
 
-fn converse(socket: &Path, user: &str, database: &str) -> io::Result<Answer> {
+fn converse(socket: &Path, user: &str, database: &str, over: &dyn Fn() -> bool) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     stream.set_write_timeout(Some(Duration::from_secs(5)))?;
     stream.write_all(&startup_message(user, database)?)?;
     let mut version = None;
     loop {
+        await_message(&stream, over)?;
         let mut header = [0; 5];
         stream.read_exact(&mut header)?;
         let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
@@ -52,6 +63,21 @@ fn converse(socket: &Path, user: &str, database: &str) -> io::Result<Answer> {
                 return Ok(Answer::Ready { version });
             }
             _ => {}
+        }
+    }
+}
+
+/// Waits until something can be read; what is there is read at once, as messages come whole.
+fn await_message(stream: &UnixStream, over: &dyn Fn() -> bool) -> io::Result<()> {
+    loop {
+        let mut fds = [PollFd::new(stream, PollFlags::IN)];
+        match poll(&mut fds, Some(&LOOK_EVERY)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        if over() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
     }
 }

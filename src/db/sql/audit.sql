@@ -1,6 +1,6 @@
 -- Events, the newest first.
 -- $1 bigint task or NULL, $2 text actor or NULL, $3 timestamptz: not before it, or NULL, $4 bigint: only below this
--- number, or NULL, $5 text tenant or NULL: only its tasks' events, $6 bigint page size, $7 bigint: how many of the newest
+-- number, or NULL, $5 text tenant or NULL: only events about it and its tasks, $6 bigint page size, $7 bigint: how many of the newest
 -- events (of that task or actor) a call that narrows by time or tenant looks at.
 -- Always at least one row. `scanned_rows`, `scanned_to` and `scanned_at` say how far it looked, so that a reader who
 -- found little can go on from there; `id` is NULL where the page is empty.
@@ -22,8 +22,8 @@ WITH looked AS MATERIALIZED (
     ) w
 )
 SELECT l.scanned_rows, l.scanned_to, (SELECT o.at FROM {schema}.events o WHERE o.id = l.scanned_to) AS scanned_at,
-       e.id, e.at, e.actor, e.session_role, e.move, e.task_id, e.queue, e.instance, e.status_before, e.status_after,
-       e.version_before, e.version_after, e.reason, e.operation_id
+       e.id, e.at, e.actor, e.session_role, e.process, e.move, e.task_id, e.queue, e.tenant, e.instance, e.status_before,
+       e.status_after, e.version_before, e.version_after, e.reason, e.operation_id
 FROM looked l
 LEFT JOIN LATERAL (
     SELECT v.*
@@ -33,7 +33,8 @@ LEFT JOIN LATERAL (
       AND ($2::text IS NULL OR v.actor = $2)
       AND ($3::timestamptz IS NULL OR v.at >= $3)
       AND ($4::bigint IS NULL OR v.id < $4)
-      AND ($5::text IS NULL OR (SELECT t.tenant FROM {schema}.tasks t WHERE t.id = v.task_id) = $5)
+      AND ($5::text IS NULL OR v.tenant = $5
+           OR (SELECT t.tenant FROM {schema}.tasks t WHERE t.id = v.task_id) = $5)
     ORDER BY v.id DESC
     LIMIT $6
 ) e ON true

@@ -1,10 +1,11 @@
 -- Who changed each of the rows $1 last, and when.
 -- $1 bigint[].
 -- One row for each task that exists: the newest event if it made the row's present version, else what the row
--- itself records of its claim, finish or submit.
+-- itself records of its claim, finish or submit. `process` is what the session of an event called itself.
 -- Index: events_task.
 SELECT t.id,
        coalesce(v.actor, w.worker, 'unknown') AS actor,
+       v.process,
        coalesce(v.move, own.move) AS move,
        coalesce(v.at, own.at) AS at,
        greatest(0, (extract(epoch FROM clock_timestamp() - coalesce(v.at, own.at)) * 1000))::bigint AS ago_ms,

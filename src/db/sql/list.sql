@@ -1,6 +1,6 @@
 -- A page of tasks, newest first, by key.
--- $1 text[] states or NULL, $2 text tenant or NULL, $3 text queue or NULL, $4 text searched for or NULL,
--- $5 bigint: only ids below it, or NULL, $6 bigint page size, $7 bigint: how many rows a search or a queue's list
+-- $1 text[] states or NULL, $2 text tenant or NULL, $3 text queue or NULL, $4 text searched for in text and error or
+-- NULL, $5 bigint: only ids below it, or NULL, $6 bigint page size, $7 bigint: how many rows a search or a queue's list
 -- looks at, $8 how many characters of each text to return.
 -- Always at least one row. `scanned_rows` and `scanned_to` say how far it looked, so that a list that found
 -- little can go on from there; `id` is NULL where the page is empty.
@@ -8,7 +8,7 @@
 -- branch whose state is not asked for costs nothing, because the planner sees the values. One branch for several
 -- states (`status = ANY`) was a sequential scan.
 WITH scanned AS MATERIALIZED (
-    SELECT c.id, c.queue FROM (
+    SELECT c.id, c.queue, c.error FROM (
         {walk $1::text[] IS NULL}
         UNION ALL
         {walk 'SUBMITTED' = ANY ($1) AND t.status = 'SUBMITTED'}
@@ -34,7 +34,8 @@ WITH scanned AS MATERIALIZED (
     FROM scanned s
     LEFT JOIN {schema}.task_inputs x ON x.id = s.id
     WHERE ($3::text IS NULL OR s.queue = $3)
-      AND ($4::text IS NULL OR position(lower($4) IN lower(x.input)) > 0)
+      AND ($4::text IS NULL OR position(lower($4) IN lower(x.input)) > 0
+           OR position(lower($4) IN lower(s.error)) > 0)
     ORDER BY s.id DESC
     LIMIT $6
 )

@@ -1,8 +1,9 @@
 -- Gives claims of the instance $1 back before their analysers ran to the end: QUEUED, the attempt not spent;
 -- CANCELED where that was requested.
 -- $1 uuid, in ascending order of id: $2 bigint[] ids, $3 bigint[] claim numbers; $4 text actor, $5 text
--- reason, $6 uuid operation id.
--- Returns id and state of those that it changed. An id that is missing is no longer under that claim.
+-- reason, $6 uuid[] operation ids, one a claim.
+-- Returns id and state of those that it changed. An id that is missing is no longer under that claim: `released.sql`
+-- tells whether it was this same release, sent before, that ended it.
 -- As in `finish_success.sql`, `t.status || ''` keeps the planner off tasks_running.
 -- Index: the primary key.
 WITH cur AS MATERIALIZED (
@@ -20,18 +21,18 @@ WITH cur AS MATERIALIZED (
         cancel_requested = false,
         finished_at = CASE WHEN cur.cancel_requested THEN now() END
     FROM cur
-    JOIN unnest($2::bigint[], $3::bigint[]) AS f(id, claim_no) ON f.id = cur.id
+    JOIN unnest($2::bigint[], $3::bigint[], $6::uuid[]) AS f(id, claim_no, operation_id) ON f.id = cur.id
     WHERE t.id = cur.id
       AND t.status || '' = 'RUNNING'
       AND t.claimed_by = $1
       AND t.claim_no = f.claim_no
-    RETURNING t.id, t.status, t.version
+    RETURNING t.id, t.status, t.version, f.operation_id
 ), recorded AS (
     INSERT INTO {schema}.events
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
          operation_id, instance)
     SELECT upd.id, $4, CASE upd.status WHEN 'CANCELED' THEN 'stop' ELSE 'release' END,
-           'RUNNING', upd.status, upd.version - 1, upd.version, $5, $6, $1
+           'RUNNING', upd.status, upd.version - 1, upd.version, $5, upd.operation_id, $1
     FROM upd
 )
 SELECT upd.id, upd.status FROM upd

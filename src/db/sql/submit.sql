@@ -3,8 +3,9 @@
 -- $6 status (QUEUED or SUBMITTED), $7 priority, $8 max_attempts, $9 delay in seconds,
 -- $10 how many characters of each text to return, $11 text who submits, $12 boolean: they may not approve it
 -- themselves.
--- Returns one row for each task made. A submission id that is missing from the answer was known before:
--- `submitted.sql` finds it. If another submit of the same id is under way, this one waits for it.
+-- Returns one row for each task made. A submission id that is missing from the answer was there before, as an id is
+-- unique over all tenants: `submitted.sql` finds it, or tells by not finding it that it is another tenant's. If another
+-- submit of the same id is under way, this one waits for it.
 -- Index: task_inputs_submission. Both rows are written by this one statement, so neither can be there alone.
 WITH texts AS (
     INSERT INTO {schema}.task_inputs (tenant, submission, submission_key, input, submitted_by, four_eyes)

@@ -149,6 +149,8 @@ pub enum Answer {
     Unavailable,
     /// Sent, and no answer came.
     Unknown,
+    /// The limit leaves no room; nothing was changed.
+    OverLimit,
     /// Not allowed.
     Refused,
     /// A row came that cannot be read.
@@ -170,6 +172,7 @@ impl Answer {
             Self::RolledBack => "ROLLED BACK",
             Self::Unavailable => "UNAVAILABLE",
             Self::Unknown => "UNKNOWN",
+            Self::OverLimit => "OVER LIMIT",
             Self::Refused => "REFUSED",
             Self::BadRow => "BAD ROW",
             Self::Read => "READ",

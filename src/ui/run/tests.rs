@@ -78,6 +78,8 @@ fn state() -> State {
         access: Access::ReadWrite,
         decide_denied: None,
         submit_denied: None,
+        stop_denied: None,
+        queues_denied: None,
         workers: 0,
         grace: Duration::from_secs(30),
         max_input_bytes: 1_000,

@@ -4,14 +4,14 @@
 use ratatui::layout::Rect;
 
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
+use super::question::Room;
 use crate::app::conflict::Conflict;
-use crate::app::editor::Editor;
 use crate::app::keys::Action;
 use crate::app::list::SeenRow;
-use crate::app::question::{Question, QuestionFocus, QuestionRow, Standing};
+use crate::app::question::{Question, QuestionRow, Standing};
 use crate::app::state::State;
 use crate::domain::{DecisionKind, Status};
-use crate::ui::paint::{Paint, inset, nth, plain, span};
+use crate::ui::paint::{Paint, plain, span};
 use crate::ui::theme::Role;
 
 const WIDTH: u16 = 74;
@@ -24,54 +24,18 @@ const MANY: usize = 6;
 
 /// Draws a question.
 pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &Question, area: Rect) {
-    let width = inner_width(area, WIDTH);
-    // The first line of the foot is the reason's.
-    let mut foot: Vec<Line> = vec![Vec::new()];
-    if question.rows.len() > 1 {
-        foot.push(vec![plain("All or none.")]);
-    }
-    foot.extend(answers(state, question, width));
-    let mut body: Vec<Line> = Vec::new();
-    if question.rows.len() > MANY {
-        body.extend(wrapped(&summary(question), width, Role::Plain));
-    }
-    if let [row] = question.rows.as_slice() {
-        body.extend(row_lines(question, row, width));
-    } else {
-        // Frame, a blank line before the foot, and the foot itself.
-        let used = 3 + foot.len() + body.len();
-        body.extend(several(question, usize::from(area.height).saturating_sub(used), width));
-    }
-    let role = if question.kind == DecisionKind::Reject { Role::Trouble } else { Role::Running };
-    let inside = Dialog { title: question.title(), role, body, focus: 0, foot }.draw(paint, area, WIDTH);
-    reason(paint, question.focus, &question.reason, nth(inside.foot, 0));
-}
-
-fn answers(state: &State, question: &Question, width: usize) -> Vec<Line> {
-    if question.focus == QuestionFocus::Reason {
-        return vec![vec![span("Enter", Role::Key), plain(" done with the reason")]];
-    }
-    let no = if question.kind == DecisionKind::Cancel { "keep" } else { "do not" };
-    let yes = if question.blocked().is_some() {
-        vec![span(format!("{} {}", state.keymap.label(Action::Yes), question.yes()), Role::Faint)]
-    } else {
-        key(state, Action::Yes, &question.yes())
-    };
-    keys(vec![yes, key(state, Action::No, no), key(state, Action::Reason, "reason")], width)
-}
-
-/// Draws the line of a question's reason.
-pub(super) fn reason(paint: &mut Paint<'_>, focus: QuestionFocus, reason: &Editor, line: Rect) {
-    let label = [span("reason: ", Role::Faint)];
-    if focus == QuestionFocus::Reason {
-        super::editor::one_line(paint, line, &label, reason, None);
-        return;
-    }
-    let used = paint.line(line, &label);
-    let text = reason.text();
-    let (text, role) =
-        if text.is_empty() { ("none given".to_owned(), Role::Faint) } else { (text, Role::Plain) };
-    paint.line(inset(line, used), &[span(text, role)]);
+    super::question::draw(paint, state, question, area, |Room { width, lines }| {
+        let mut body: Vec<Line> = Vec::new();
+        if question.rows.len() > MANY {
+            body.extend(wrapped(&summary(question), width, Role::Plain));
+        }
+        if let [row] = question.rows.as_slice() {
+            body.extend(row_lines(question, row, width));
+        } else {
+            body.extend(several(question, lines.saturating_sub(body.len()), width));
+        }
+        body
+    });
 }
 
 fn summary(question: &Question) -> String {
@@ -163,7 +127,7 @@ pub(super) fn conflict(paint: &mut Paint<'_>, state: &State, conflict: &Conflict
     let mut body: Vec<Line> = Vec::new();
     let mut focus = 0;
     for (index, row) in conflict.rows.iter().enumerate() {
-        for (place, text) in row.lines(conflict.kind, since).iter().enumerate() {
+        for (place, text) in row.lines(conflict.kind, &conflict.operator, since).iter().enumerate() {
             // What happened to it is what is looked for; what was asked is known.
             let role = if place == 1 { Role::Running } else { Role::Plain };
             if index == conflict.cursor && place == 1 {

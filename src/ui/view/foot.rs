@@ -51,7 +51,8 @@ const fn text_role(level: Level) -> Role {
     }
 }
 
-/// Draws what can be done now: what cannot is dim, and pressing it says why.
+/// Draws what can be done now: what cannot is dim, and pressing it says why. Where there is no room for all, those that
+/// are used least are left out; none is cut.
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let mut left: Vec<Span> = vec![plain(" ")];
     let items = footer(state);
@@ -65,15 +66,15 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         right.push(plain(" "));
     }
     let area = if right.is_empty() { area } else { paint.right(area, &right) };
-    let mut used = columns(&left);
-    for item in &items {
-        let mut spans = piece(&item.key, &item.label, &item.availability);
-        spans.push(plain("  "));
-        let width = columns(&spans);
-        if used + width > usize::from(area.width) + 2 {
+    // Two entries never touch.
+    let gap = usize::from(!right.is_empty());
+    let room = usize::from(area.width).saturating_sub(gap);
+    for (number, item) in items.iter().enumerate() {
+        let mut spans = if number == 0 { Vec::new() } else { vec![plain("  ")] };
+        spans.extend(piece(&item.key, &item.label, &item.availability));
+        if columns(&left) + columns(&spans) > room {
             break;
         }
-        used += width;
         left.extend(spans);
     }
     paint.line(area, &left);

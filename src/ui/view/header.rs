@@ -11,6 +11,7 @@ use crate::app::message::FailureCause;
 use crate::app::state::{Access, State};
 use crate::domain::Status;
 use crate::domain::figure;
+use crate::domain::observed::OldestDue;
 use crate::ui::glyphs::Glyphs;
 use crate::ui::paint::{Paint, nth, plain, span};
 use crate::ui::theme::Role;
@@ -26,7 +27,7 @@ pub(super) fn height(state: &State, header: &Header, area: Rect) -> u16 {
     match area.height {
         0..8 => 1,
         8..12 => 2,
-        _ => 2 + u16::from(trouble(state, header).or_else(|| paused(state, header, area.width)).is_some()),
+        _ => 2 + u16::from(trouble(state, header).or_else(|| kept(state, header, area.width)).is_some()),
     }
 }
 
@@ -63,17 +64,19 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, header: &Header, area: 
         paint.line(line, &[span(format!(" {text}"), Role::Trouble)]);
         paint.tint(line, Role::Trouble);
     } else if area.height > 2
-        && let Some(text) = paused(state, header, area.width)
+        && let Some(text) = kept(state, header, area.width)
     {
         paint.line(nth(area, 2), &[span(format!(" {text}"), Role::Attention)]);
     }
 }
 
-/// That what has waited longest waits for a person, where the line of figures has no room to say so.
-fn paused(state: &State, header: &Header, width: u16) -> Option<String> {
+/// That what has waited longest waits for a person, or for its tenant's limit, where the line of figures has no room to
+/// say so.
+fn kept(state: &State, header: &Header, width: u16) -> Option<String> {
     let overview = &state.overview.as_ref()?.value;
-    let is_paused = overview.oldest_due.as_ref().is_some_and(|oldest| oldest.paused_by.is_some());
-    (is_paused && width < WIDE && matches!(state.link, Link::Ok)).then(|| header.oldest.clone())
+    let is_kept = |oldest: &OldestDue| oldest.paused_by.is_some() || oldest.at_limit.is_some();
+    let waits = overview.oldest_due.as_ref().is_some_and(is_kept) && header.oldest_health == Well::Doubtful;
+    (waits && width < WIDE && matches!(state.link, Link::Ok)).then(|| header.oldest.clone())
 }
 
 /// What is wrong besides the link, in full words; the gravest first.

@@ -1,6 +1,7 @@
 //! The pictures: pure functions of the state. They take their area from the frame that is drawn, draw only
 //! what is visible, and hand back what can be clicked and how much room there was.
 
+mod bulk;
 mod database;
 mod decide;
 mod detail;
@@ -11,9 +12,11 @@ mod figures;
 mod foot;
 mod header;
 mod instance;
+mod limits;
 mod log;
 mod overlays;
 mod pause;
+mod question;
 mod queues;
 mod shutdown;
 mod stop;

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use super::bulk;
 use super::decide;
 use super::detail;
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
@@ -28,6 +29,12 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, overlay: &Overlay, area
     match overlay {
         Overlay::FirstStart => first_start(paint, state, area),
         Overlay::Question(question) => decide::question(paint, state, question, area),
+        Overlay::Bulk(question) => bulk::question(paint, state, question, area),
+        Overlay::BulkRun => {
+            if let Some(run) = &state.bulk.run {
+                bulk::run(paint, state, run, area);
+            }
+        }
         Overlay::Stop(question) => stop::question(paint, state, question, area),
         Overlay::StopConflict => {
             if let Some(conflict) = state.stop_conflicts.front() {

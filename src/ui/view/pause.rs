@@ -3,40 +3,23 @@
 
 use ratatui::layout::Rect;
 
-use super::decide::reason;
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
+use super::question::Room;
 use crate::app::keys::Action;
-use crate::app::question::QuestionFocus;
+use crate::app::question::Ask as _;
 use crate::app::queues::{QueueConflict, QueueQuestion};
 use crate::app::state::State;
-use crate::ui::paint::{Paint, nth, plain, span};
+use crate::ui::paint::Paint;
 use crate::ui::theme::Role;
 
 const WIDTH: u16 = 74;
 
 /// Draws the question.
 pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &QueueQuestion, area: Rect) {
-    let width = inner_width(area, WIDTH);
-    // The first line of the foot is the reason's.
-    let mut foot: Vec<Line> = vec![Vec::new()];
-    foot.extend(answers(state, question, width));
-    let role = if question.blocked().is_some() { Role::Bad } else { Role::Plain };
-    let body = question.says(state).iter().flat_map(|text| wrapped(text, width, role)).collect();
-    let dialog = Dialog { title: question.title(), role: Role::Running, body, focus: 0, foot };
-    let inside = dialog.draw(paint, area, WIDTH);
-    reason(paint, question.focus, &question.reason, nth(inside.foot, 0));
-}
-
-fn answers(state: &State, question: &QueueQuestion, width: usize) -> Vec<Line> {
-    if question.focus == QuestionFocus::Reason {
-        return vec![vec![span("Enter", Role::Key), plain(" done with the reason")]];
-    }
-    let yes = if question.blocked().is_some() {
-        vec![span(format!("{} {}", state.keymap.label(Action::Yes), question.yes()), Role::Faint)]
-    } else {
-        key(state, Action::Yes, &question.yes())
-    };
-    keys(vec![yes, key(state, Action::No, "do not"), key(state, Action::Reason, "reason")], width)
+    super::question::draw(paint, state, question, area, |Room { width, .. }| {
+        let role = if question.blocked().is_some() { Role::Bad } else { Role::Plain };
+        question.says(state).iter().flat_map(|text| wrapped(text, width, role)).collect()
+    });
 }
 
 /// Draws the answer that nothing was changed.

@@ -36,6 +36,9 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
         Some((word, rest)) => body.push(vec![span(*word, Role::Running), plain(format!("   {rest}"))]),
     }
     body.extend(said.running.iter().map(task_line));
+    if let Some(text) = &said.bulk {
+        body.extend(wrapped(text, width, Role::Running));
+    }
     if let Some(text) = &said.unanswered {
         body.extend(wrapped(text, width, Role::Bad));
     }

@@ -3,54 +3,32 @@
 
 use ratatui::layout::Rect;
 
-use super::decide::reason;
 use super::dialog::{Dialog, Line, inner_width, key, keys, wrapped};
+use super::question::Room;
 use crate::app::keys::Action;
-use crate::app::question::QuestionFocus;
 use crate::app::state::State;
 use crate::app::stop::{StopConflict, StopQuestion, StopStanding};
-use crate::domain::StopMode;
 use crate::domain::text::{cut, width as columns_of};
-use crate::ui::paint::{Paint, nth, plain, span};
+use crate::ui::paint::{Paint, plain, span};
 use crate::ui::theme::Role;
 
 const WIDTH: u16 = 74;
 
 /// Draws the question.
 pub(super) fn question(paint: &mut Paint<'_>, state: &State, question: &StopQuestion, area: Rect) {
-    let width = inner_width(area, WIDTH);
-    // The first line of the foot is the reason's.
-    let mut foot: Vec<Line> = vec![Vec::new()];
-    foot.extend(answers(state, question, width));
-    let mut body: Vec<Line> = Vec::new();
-    let single = question.rows.len() == 1;
-    let refused = |standing: &StopStanding| *standing != StopStanding::Ready;
-    for (place, text) in question.says(state).iter().enumerate() {
-        let bad = single && place == 0 && question.rows.iter().any(|row| refused(&row.standing));
-        body.extend(wrapped(text, width, if bad { Role::Bad } else { Role::Plain }));
-    }
-    if !single {
-        // Frame, a blank line before the foot, and the foot itself.
-        let used = 3 + foot.len() + body.len();
-        body.extend(several(state, question, usize::from(area.height).saturating_sub(used), width));
-    }
-    let role = if question.mode == StopMode::Cancel { Role::Trouble } else { Role::Running };
-    let inside = Dialog { title: question.title(), role, body, focus: 0, foot }.draw(paint, area, WIDTH);
-    reason(paint, question.focus, &question.reason, nth(inside.foot, 0));
-}
-
-fn answers(state: &State, question: &StopQuestion, width: usize) -> Vec<Line> {
-    if question.focus == QuestionFocus::Reason {
-        return vec![vec![span("Enter", Role::Key), plain(" done with the reason")]];
-    }
-    let yes = if question.blocked().is_some() {
-        vec![span(format!("{} {}", state.keymap.label(Action::Yes), question.yes()), Role::Faint)]
-    } else {
-        key(state, Action::Yes, &question.yes())
-    };
-    let (other, label) = question.other();
-    let other = key(state, other, label);
-    keys(vec![yes, key(state, Action::No, "keep"), other, key(state, Action::Reason, "reason")], width)
+    super::question::draw(paint, state, question, area, |Room { width, lines }| {
+        let mut body: Vec<Line> = Vec::new();
+        let single = question.rows.len() == 1;
+        let refused = |standing: &StopStanding| *standing != StopStanding::Ready;
+        for (place, text) in question.says(state).iter().enumerate() {
+            let bad = single && place == 0 && question.rows.iter().any(|row| refused(&row.standing));
+            body.extend(wrapped(text, width, if bad { Role::Bad } else { Role::Plain }));
+        }
+        if !single {
+            body.extend(several(state, question, lines.saturating_sub(body.len()), width));
+        }
+        body
+    });
 }
 
 /// Rows on a line each within `room` lines, from the one that was scrolled to.

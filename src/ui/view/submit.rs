@@ -27,6 +27,7 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     foot.extend(keys(
         vec![
             key(state, Action::Submit, "submit"),
+            key(state, Action::Hold, form.turns_to()),
             key(state, Action::NextPane, "next field"),
             key(state, Action::Back, "close, the text is kept"),
         ],

@@ -22,7 +22,11 @@ pub(super) fn draw(paint: &mut Paint<'_>, state: &State, header: &Header, area: 
     let narrowed = state.list.is_filtered();
     let text = match state.screen {
         Screen::Log => state.log.search.as_ref().map(|text| (format!("lines with \"{text}\""), true)),
-        Screen::Tasks => Some((header.filter.clone(), narrowed)),
+        Screen::Tasks => Some(match state.all_marked() {
+            // What the next act is about comes first: the rest is cut where there is no room.
+            Some(marked) => (format!("{marked} · {}", header.filter), true),
+            None => (header.filter.clone(), narrowed),
+        }),
         Screen::Workers | Screen::Database => None,
     };
     if let Some((text, narrowed)) = text {

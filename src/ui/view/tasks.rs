@@ -161,7 +161,7 @@ fn empty(paint: &mut Paint<'_>, state: &State, area: Rect) {
 fn row(paint: &mut Paint<'_>, state: &State, listed: &Listed, table: (&[Column], &[Place]), line: Rect) {
     let id = listed.id();
     let under_cursor = state.list.cursor == Cursor::On { id };
-    let marked = state.list.marks.contains_key(&id);
+    let marked = state.list.all.is_some() || state.list.marks.contains_key(&id);
     let sign = |shown: bool, sign: &'static str| if shown { sign } else { " " };
     let lead = format!("{}{} ", sign(marked, paint.glyphs.mark), sign(under_cursor, paint.glyphs.cursor));
     paint.line(Rect { width: LEAD.min(line.width), ..line }, &[span(lead, Role::Running)]);

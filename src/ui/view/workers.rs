@@ -1,4 +1,5 @@
-//! Screen 2: every process with its lease and what it has in flight, and this one's slots.
+//! Screen 2: every process with its lease and what it has in flight, and this one's slots; the queues, and the tenants
+//! that have a limit.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use ratatui::layout::Rect;
 use super::detail::read_ago;
 use super::figures::{gauge, since};
 use super::instance;
+use super::limits;
 use super::queues;
 use super::table::{self, Cell};
 use crate::app::message::Target;
@@ -42,28 +44,52 @@ const SLOTS: [Column; 5] = [
 /// Below so many lines only the pane that has the keys is shown.
 const LOW: u16 = 10;
 
-/// Draws both panes: the one that has the keys first, and of the other what finds room.
+/// Draws the panes: the one that has the keys first, and of the others what finds room.
 pub(super) fn draw(paint: &mut Paint<'_>, state: &State, area: Rect) {
     let low = area.height < LOW;
     match state.workers_pane {
         WorkersPane::Queues if low => queues::draw(paint, state, area),
+        WorkersPane::Limits if low => limits::draw(paint, state, area),
         WorkersPane::Instances if low => processes(paint, state, area),
         WorkersPane::Queues => {
             let height = (queues::wanted(state) + queues::told_lines(state, area)).min(area.height);
             queues::draw(paint, state, Rect { height, ..area });
             let rest = below(area, height);
+            // All of them below the processes, or one line that sums them up.
+            let wanted = limits::wanted(state);
+            let limits_height =
+                if rest.height > wanted + 4 { wanted } else { wanted.min(1).min(rest.height) };
+            limits::draw(paint, state, below(rest, rest.height - limits_height));
+            let rest = Rect { height: rest.height - limits_height, ..rest };
+            if rest.height > 3 {
+                instances(paint, state, rest);
+            }
+        }
+        WorkersPane::Limits => {
+            let height = (limits::wanted(state) + limits::told_lines(state, area)).min(area.height);
+            limits::draw(paint, state, Rect { height, ..area });
+            let rest = below(area, height);
+            let queues_height = rest.height.min(1);
+            if queues_height > 0 {
+                queues::draw(paint, state, below(rest, rest.height - queues_height));
+            }
+            let rest = Rect { height: rest.height - queues_height, ..rest };
             if rest.height > 3 {
                 instances(paint, state, rest);
             }
         }
         WorkersPane::Instances => {
-            let used = needed(state, Rect { height: area.height - 1, ..area });
-            // All of it with a line before it, or one line that sums it up.
-            let room = area.height - used.min(area.height - 1);
-            let wanted = queues::wanted(state);
-            let (blank, height) = if room > wanted { (1, wanted) } else { (0, 1) };
-            processes(paint, state, Rect { height: area.height - height - blank, ..area });
-            queues::draw(paint, state, below(area, area.height - height));
+            let least = 1 + limits::wanted(state).min(1);
+            let used = needed(state, Rect { height: area.height - least, ..area });
+            // All of both with a line before them, or one line each that sums it up.
+            let room = area.height - used.min(area.height - least);
+            let (queued, limited) = (queues::wanted(state), limits::wanted(state));
+            let (blank, height, limits_height) =
+                if room > queued + limited { (1, queued, limited) } else { (0, 1, limited.min(1)) };
+            let both = height + limits_height;
+            processes(paint, state, Rect { height: area.height - both - blank, ..area });
+            queues::draw(paint, state, Rect { height, ..below(area, area.height - both) });
+            limits::draw(paint, state, below(area, area.height - limits_height));
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::analyser::{Cancel, Doing, Job};
-use crate::db::{Claimed, Finish, FinishEnd};
+use crate::db::{Claimed, Finish, FinishEnd, Release};
 use crate::domain::{InstanceId, OperationId, TaskId};
 
 /// A claim's name: the task and its fencing token.
@@ -65,7 +65,7 @@ enum Stage {
     /// The analyser has returned; this is to be committed.
     Finishing { finish: Box<Finish> },
     /// To be given back, as its analyser did not run to the end.
-    Releasing,
+    Releasing { release: Release },
 }
 
 /// Whether the row says that its task is to stop.
@@ -198,7 +198,7 @@ impl Ledger {
 
     /// The tasks whose end is being told to the database.
     pub(super) fn ending(&self) -> Vec<TaskId> {
-        let ending = |stage: &Stage| matches!(stage, Stage::Finishing { .. } | Stage::Releasing);
+        let ending = |stage: &Stage| matches!(stage, Stage::Finishing { .. } | Stage::Releasing { .. });
         let mut ids: Vec<TaskId> =
             self.claims.iter().filter(|(_, stage)| ending(stage)).map(|((id, _), _)| *id).collect();
         ids.sort_unstable();
@@ -282,7 +282,7 @@ impl Ledger {
                 self.release(claim);
                 None
             }
-            Stage::Finishing { .. } | Stage::Releasing => None,
+            Stage::Finishing { .. } | Stage::Releasing { .. } => None,
         }
     }
 
@@ -321,7 +321,8 @@ impl Ledger {
     }
 
     fn release(&mut self, claim: Claim) {
-        self.claims.insert(claim, Stage::Releasing);
+        let (id, claim_no) = claim;
+        self.claims.insert(claim, Stage::Releasing { release: Release::new(id, claim_no) });
         self.releases.push_back(claim);
     }
 

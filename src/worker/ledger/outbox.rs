@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Claim, Ledger, Stage};
-use crate::db::Finish;
+use crate::db::{Finish, Release};
 
 impl Ledger {
     /// The oldest `most` successes that wait. They stay in here until [`Ledger::settle`].
@@ -17,8 +17,15 @@ impl Ledger {
     }
 
     /// Likewise for what is given back.
-    pub(in crate::worker) fn releases(&self, most: usize) -> Vec<Claim> {
-        self.releases.iter().take(most).copied().collect()
+    pub(in crate::worker) fn releases(&self, most: usize) -> Vec<Release> {
+        self.releases
+            .iter()
+            .take(most)
+            .filter_map(|claim| match self.claims.get(claim)? {
+                Stage::Releasing { release } => Some(*release),
+                _ => None,
+            })
+            .collect()
     }
 
     /// Puts the oldest entries behind the others, so that one that cannot be committed now (its row is locked by

@@ -3,11 +3,16 @@
 use proptest::prelude::*;
 
 use crate::app::keys::{Key, KeyCode};
-use crate::app::message::{FailureCause, Message, ReadFailure, WriteFailure};
+use crate::app::message::{Broken, FailureCause, Message, ReadFailure, WriteFailure};
 use crate::app::testing::{change, clock, local, process, task};
+use crate::domain::bulk::{Chunk, Count, Left, Matching, Preview, Uncertain};
+use crate::domain::limit::OverLimit;
+use crate::domain::observed::Filter;
 use crate::domain::outcome::{Decided, StopAnswer, StopVerdict, Stopping, Verdict};
 use crate::domain::queue::{Queue, QueueChange, QueueDecided, QueueOutcome, QueueState};
-use crate::domain::{DecisionKind, Instance, InstanceState, Status, StopMode, StopRequest, Task, TaskId};
+use crate::domain::{
+    DecisionKind, Instance, InstanceState, Seen, Status, StopMode, StopRequest, Task, TaskId,
+};
 
 pub(super) fn any_task() -> impl Strategy<Value = Task> {
     (1_i64..12, 0_usize..7, 0_i64..4, any::<bool>()).prop_map(|(id, status, version, cancel_requested)| {
@@ -56,6 +61,8 @@ pub(super) fn any_verdict() -> impl Strategy<Value = Verdict> {
         any_task().prop_map(|task| Verdict::Conflict { task, last: Some(change("bob", "cancel", 1, None)) }),
         Just(Verdict::NotFound),
         any_task().prop_map(|task| Verdict::Held { task }),
+        any_task()
+            .prop_map(|task| Verdict::OverLimit { task, over: OverLimit { used: 5, most: 5, asked: 1 } }),
     ]
 }
 
@@ -78,6 +85,42 @@ pub(super) fn any_decided() -> impl Strategy<Value = Result<Decided, WriteFailur
         retries: 0,
     });
     prop_oneof![2 => decided.prop_map(Ok), 1 => any_write_failure().prop_map(Err)]
+}
+
+pub(super) fn any_looked() -> impl Strategy<Value = Result<Preview, ReadFailure>> {
+    let found = (0_i64..3, any::<bool>(), 0_usize..4).prop_map(|(rows, complete, kind)| {
+        let kind = DecisionKind::ALL[kind];
+        Preview {
+            matching: Matching { kind, filter: Filter::default(), created_before: None, up_to: TaskId(12) },
+            ready: (rows > 0).then_some((Status::Failed, rows)).into_iter().collect(),
+            complete,
+            left_out: [(Status::Running, Count { rows: 1, complete })].into(),
+            looked_at: 12,
+            read_at: clock(0),
+        }
+    });
+    prop_oneof![3 => found.prop_map(Ok), 1 => any_failure().prop_map(Err)]
+}
+
+fn any_part() -> impl Strategy<Value = Chunk> {
+    let left = prop::collection::vec((1_i64..12, any_verdict()), 0..3);
+    (0_i64..3, left, any::<bool>()).prop_map(|(committed, left, more)| Chunk {
+        committed,
+        left: left
+            .into_iter()
+            .map(|(id, verdict)| Left { seen: Seen { id: TaskId(id), version: 0 }, verdict })
+            .collect(),
+        looked_at: 5,
+        next_after: more.then_some(TaskId(5)),
+        ..Chunk::default()
+    })
+}
+
+pub(super) fn any_chunk() -> impl Strategy<Value = Result<Chunk, Box<Broken>>> {
+    let rows = Some(Uncertain { from: TaskId(1), to: TaskId(5), rows: 5 });
+    let broken = (any_part(), any_write_failure())
+        .prop_map(move |(chunk, failure)| Box::new(Broken { chunk, failure, uncertain: rows }));
+    prop_oneof![4 => any_part().prop_map(Ok), 1 => broken.prop_map(Err)]
 }
 
 pub(super) fn any_stop() -> impl Strategy<Value = Option<StopRequest>> {

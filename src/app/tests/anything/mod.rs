@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use made::*;
 
 use super::super::testing::{Console, ESC, Line, clock, history, overview, page, setup};
+use crate::app::bulk::{Shown, Stopping};
 use crate::app::conflict::Conflict;
 use crate::app::keys::{Key, KeyCode};
 use crate::app::list::Cursor;
@@ -66,6 +67,9 @@ fn event() -> impl Strategy<Value = Event> {
         1 => any_stop().prop_map(|asked| Message::WorkersEnded(WorkersEnded {
             asked, left: vec![TaskId(1)], unanswered: Vec::new(), confirmed: Confirmed::No,
         })),
+        5 => (1_u64..4, any_looked()).prop_map(|(look, result)| Message::Looked { look, result }),
+        5 => (1_u64..6, any_chunk())
+            .prop_map(|(request, result)| Message::ChunkDecided { request: RequestId(request), result }),
         4 => (1_u64..5, any_decided())
             .prop_map(|(request, result)| Message::Decided { request: RequestId(request), result }),
         2 => (1_u64..5, any_write_failure())
@@ -188,6 +192,19 @@ fn answers(before: &State, message: &Message, effect: &Effect) -> bool {
                     .map(|row| (row.seen.id, row.seen.version))
                     .eq(rows.iter().map(|row| (row.id, row.version)))
         }
+        (Effect::DecideChunk { matching, after, .. }, Some(Overlay::Bulk(question))) => {
+            key == Some(Key::char('y'))
+                && question.shown == Shown::Yes
+                && question.preview().is_some_and(|found| found.matching == **matching)
+                && after.is_none()
+        }
+        (Effect::DecideChunk { matching, after, .. }, _) => {
+            let Message::ChunkDecided { request, result: Ok(chunk) } = message else { return false };
+            before.bulk.run.as_ref().is_some_and(|run| {
+                run.request == *request && run.stopping == Stopping::No && run.matching == **matching
+            }) && chunk.next_after.is_some()
+                && *after == chunk.next_after
+        }
         (Effect::Stop { mode, instances, .. }, Some(Overlay::Stop(question))) => {
             let ready = question.rows.iter().filter(|row| row.standing == StopStanding::Ready);
             key == Some(Key::char('y'))
@@ -223,6 +240,11 @@ fn check(before: &State, message: &Message, effects: &[Effect], state: &State, d
                 assert!(answers(before, message, effect), "{message:?} → {effect:?}");
                 assert!(rows.iter().all(|row| drawn.holds((row.id, row.version))), "{effect:?}");
                 assert!(rows.windows(2).all(|two| two[0].id < two[1].id), "ascending, distinct: {effect:?}");
+            }
+            Effect::DecideChunk { .. } => {
+                assert!(answers(before, message, effect), "{message:?} → {effect:?}");
+                assert!(before.session.access == Access::ReadWrite, "{effect:?}");
+                assert!(state.bulk_runs() && before.shutdown.is_none(), "{effect:?}");
             }
             Effect::Stop { instances, .. } => {
                 assert!(answers(before, message, effect), "{message:?} → {effect:?}");
@@ -261,6 +283,8 @@ fn check(before: &State, message: &Message, effects: &[Effect], state: &State, d
     }
     assert!(state.list.offset <= state.list.rows.len());
     assert!(!matches!(state.overlay(), Some(Overlay::Conflict)) || !state.conflicts.is_empty());
+    assert!(!matches!(state.overlay(), Some(Overlay::BulkRun)) || state.bulk.run.is_some());
+    assert!(state.list.all.is_none() || state.list.marks.is_empty());
     assert!(!matches!(state.overlay(), Some(Overlay::QueueConflict)) || !state.queue_conflicts.is_empty());
     assert!(!matches!(state.overlay(), Some(Overlay::StopConflict)) || !state.stop_conflicts.is_empty());
     let draw = || {

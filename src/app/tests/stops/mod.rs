@@ -11,6 +11,7 @@ use crate::app::keys::Action;
 use crate::app::log::Level;
 use crate::app::message::{Confirmed, Message, WorkerEvent, WorkersEnded, WriteFailure};
 use crate::app::overlay::Overlay;
+use crate::app::question::Ask as _;
 use crate::app::shutdown::said;
 use crate::app::state::{Access, Screen};
 use crate::app::stop::{StopQuestion, StopStanding};

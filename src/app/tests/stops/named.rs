@@ -54,6 +54,13 @@ fn the_command_line_asks_one_a_host_or_all_that_are_on_screen() {
 }
 
 #[test]
+fn an_id_is_written_in_either_case() {
+    let mut console = Console::fleet(vec![working(0xabcd << 112, "web4"), working(WEB2, "web2")]);
+    console.press(": s t o p space A B c D enter");
+    assert!(question(&console).title().starts_with("Drain web4:"), "{}", question(&console).title());
+}
+
+#[test]
 fn the_command_line_completes_instances_and_modes() {
     let gone = process(9, "web9", InstanceState::Stopped);
     let console = Console::fleet(vec![working(HERE, "ops1"), working(WEB2, "Web2"), gone]);

@@ -58,7 +58,7 @@ pub(super) fn counted(words: i64, row: RowSeen) -> RowSeen {
 pub(super) fn call(who: &str, act: &str, answer: Answer, told: &[&RowSeen]) -> Call {
     let rows = match answer {
         Answer::Won | Answer::Committed => Some(1),
-        Answer::Lost | Answer::Conflict | Answer::LeaseLost => Some(0),
+        Answer::Lost | Answer::Conflict | Answer::OverLimit | Answer::LeaseLost => Some(0),
         _ => None,
     };
     Call {

@@ -204,7 +204,7 @@ fn budget(part: Part, approved: bool) -> Round {
     let held = [row(7, Submitted, 0), row(8, Submitted, 0)];
     let second = if approved { row(8, Queued, 1) } else { row(8, Submitted, 0) };
     let after = [row(7, Queued, 1), second];
-    let answer = if approved { Answer::Committed } else { Answer::Conflict };
+    let answer = if approved { Answer::Committed } else { Answer::OverLimit };
     let calls = vec![call("A", "approve", Answer::Committed, &[]), call("B", "approve", answer, &[])];
     let states: [(&str, &[_]); 2] = [("before", &[&held[0], &held[1]]), ("after", &[&after[0], &after[1]])];
     with_figures(with_states(gated(part, calls), &states), &[("limit", 1)])

@@ -3,16 +3,16 @@
 //! Invariant: `y` sends exactly the rows and versions that were on screen when the act's key was pressed, and
 //! only while every one of them still stands as it was seen.
 
-use super::acts::{Act, Phase};
-use super::availability;
-use super::editor::{Edited, Editor};
-use super::effect::Effect;
-use super::keys::{Action, Key};
-use super::list::{Placed, SeenRow};
-use super::log::{Level, Source};
-use super::overlay::Overlay;
-use super::state::State;
-use crate::domain::{DecisionKind, Seen, Status, input};
+use super::super::acts::{Act, Phase};
+use super::super::availability;
+use super::super::effect::Effect;
+use super::super::keys::{Action, Gravity, Keymap};
+use super::super::list::{Placed, SeenRow};
+use super::super::log::{Level, Source};
+use super::super::overlay::Overlay;
+use super::super::state::State;
+use super::{Ask, Reason, Rows, answers, renew};
+use crate::domain::{DecisionKind, Seen, Status};
 
 /// The question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,22 +24,11 @@ pub struct Question {
     /// Only rows of this tenant, if set.
     pub tenant: Option<String>,
     /// Why, as far as it is written.
-    pub reason: Editor,
-    /// Where the keys go.
-    pub focus: QuestionFocus,
+    pub reason: Reason,
     /// Where the rows were seen; there they are watched while the question stands.
     pub asked_from: AskedFrom,
     /// The first visible row.
     pub scroll: usize,
-}
-
-/// Where the keys of a question go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QuestionFocus {
-    /// To the answer: `y`, `n`.
-    Answer,
-    /// To the reason: letters are text.
-    Reason,
 }
 
 /// Where the rows of a question were seen.
@@ -100,11 +89,7 @@ impl QuestionRow {
             Standing::Ready { to: Status::Running } => {
                 "will be asked to stop; stays RUNNING until its analyser has returned".to_owned()
             }
-            Standing::Ready { to } if kind == DecisionKind::Requeue => {
-                format!("will be {to}, no attempt spent")
-            }
-            Standing::Ready { to: to @ Status::Canceled } => format!("will be {to} at once"),
-            Standing::Ready { to } => format!("will be {to}"),
+            Standing::Ready { to } => becomes(kind, *to),
             Standing::NotPossible { reason } => format!("not possible: {reason}"),
             Standing::NeedsAnother => format!("not possible: {}", availability::FOUR_EYES),
             Standing::Moved { version, status } => format!(
@@ -121,8 +106,7 @@ impl QuestionRow {
     /// The same in a few words, for a line among many.
     pub fn says_briefly(&self, kind: DecisionKind) -> String {
         match &self.standing {
-            Standing::Ready { to: Status::Running } => "will be asked to stop; RUNNING until then".to_owned(),
-            Standing::Ready { .. } => self.says(kind),
+            Standing::Ready { to } => becomes(kind, *to),
             Standing::NotPossible { .. } if kind == DecisionKind::Cancel && self.seen.cancel_requested => {
                 "was asked to stop already".to_owned()
             }
@@ -142,19 +126,36 @@ impl Question {
     pub fn parted(&self) -> (Vec<&QuestionRow>, Vec<&QuestionRow>) {
         self.rows.iter().partition(|row| matches!(row.standing, Standing::Ready { .. }))
     }
+}
+
+impl Ask for Question {
+    fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    fn reason_mut(&mut self) -> &mut Reason {
+        &mut self.reason
+    }
 
     /// `Cancel 3 tasks?`, `Cancel task 48213?`.
-    pub fn title(&self) -> String {
-        let verb = self.kind.verb();
-        let verb = verb[..1].to_uppercase() + &verb[1..];
+    fn title(&self) -> String {
+        let verb = capital(self.kind.verb());
         match self.rows.as_slice() {
             [row] => format!("{verb} task {}?", row.seen.id),
             rows => format!("{verb} {} tasks?", rows.len()),
         }
     }
 
-    /// Why `y` does nothing now, if so: `not possible: 1 moved`.
-    pub fn blocked(&self) -> Option<String> {
+    fn gravity(&self) -> Gravity {
+        if self.kind == DecisionKind::Reject { Gravity::Grave } else { Gravity::Changes }
+    }
+
+    fn rule(&self) -> Option<String> {
+        (self.rows.len() > 1).then(|| "All or none.".to_owned())
+    }
+
+    /// `not possible: 1 moved`.
+    fn blocked(&self) -> Option<String> {
         let count = |test: fn(&Standing) -> bool| self.rows.iter().filter(|row| test(&row.standing)).count();
         let parts = [
             (count(|standing| matches!(standing, Standing::Moved { .. })), "moved"),
@@ -168,19 +169,85 @@ impl Question {
         (!parts.is_empty()).then(|| format!("not possible: {}", parts.join(", ")))
     }
 
-    /// What `y` is labelled: `cancel it`, `cancel them (not possible: 1 moved)`.
-    pub fn yes(&self) -> String {
+    /// `cancel it`, `cancel them (not possible: 1 moved)`.
+    fn yes(&self) -> String {
         let them = if self.rows.len() == 1 { "it" } else { "them" };
         match self.blocked() {
             None => format!("{} {them}", self.kind),
             Some(why) => format!("{} {them} ({why})", self.kind),
         }
     }
+
+    fn no(&self) -> &'static str {
+        if self.kind == DecisionKind::Cancel { "keep" } else { "do not" }
+    }
+
+    fn unsent(&self, blocked: &str) -> String {
+        format!("{blocked}; nothing was sent. All or none: close this and look again")
+    }
+
+    fn hint(&self, keymap: &Keymap) -> String {
+        let reason = keymap.label(Action::Reason);
+        format!("answer the question: {}, {reason} adds a reason", answers(keymap))
+    }
+
+    fn rows(&mut self) -> Option<Rows<'_>> {
+        Some(Rows { scroll: &mut self.scroll, count: self.rows.len() })
+    }
+
+    fn denied(&self, state: &State) -> Option<String> {
+        state.decide_denied()
+    }
+
+    fn look(&mut self, state: &State) -> bool {
+        let (kind, from) = (self.kind, self.asked_from);
+        let looked = self.rows.iter_mut().map(|row| {
+            let now = standing(state, kind, row.seen, from, Some(&row.standing));
+            renew(&mut row.standing, now)
+        });
+        looked.fold(false, |any, other| any | other)
+    }
+
+    fn send(&self, state: &mut State, reason: Option<String>, effects: &mut Vec<Effect>) {
+        let kind = self.kind;
+        let rows: Vec<_> =
+            self.rows.iter().map(|row| Seen { id: row.seen.id, version: row.seen.version }).collect();
+        let request = state.request();
+        let text = format!("asked to {}", named(kind, &rows));
+        state.log.push(state.now, Level::Info, Source::Operator, text);
+        // An earlier act that could not be resolved is now decided anew, with the version that is on screen.
+        state.acts.decisions.retain(|act| {
+            act.phase != Phase::Unresolved
+                || !act.rows.iter().any(|row| rows.iter().any(|other| other.id == row.id))
+        });
+        let (asked, phase) = (state.now, Phase::Asking);
+        state.acts.decisions.push(Act { request, kind, rows: rows.clone(), asked, phase });
+        if self.asked_from == AskedFrom::List {
+            state.list.marks.retain(|id, _| !rows.iter().any(|row| row.id == *id));
+        }
+        effects.push(Effect::Decide { request, kind, rows, reason, tenant: self.tenant.clone() });
+    }
+}
+
+/// What a decision makes of a row that will be `to`, in few words.
+pub(in crate::app) fn becomes(kind: DecisionKind, to: Status) -> String {
+    match (kind, to) {
+        (_, Status::Running) => "will be asked to stop; RUNNING until then".to_owned(),
+        (DecisionKind::Requeue, to) => format!("will be {to}, no attempt spent"),
+        (_, Status::Canceled) => format!("will be {to} at once"),
+        (_, to) => format!("will be {to}"),
+    }
+}
+
+/// `Cancel` of `cancel`.
+pub(in crate::app) fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), chars.as_str()))
 }
 
 impl State {
     /// Asks whether `kind` is to be done to what is pointed at.
-    pub(super) fn ask(&mut self, kind: DecisionKind) {
+    pub(in crate::app) fn ask(&mut self, kind: DecisionKind) {
         // Whoever acts on a row has chosen it.
         self.list.placed = Placed::ByOperator;
         match availability::seen_subjects(self) {
@@ -190,7 +257,12 @@ impl State {
     }
 
     /// Asks whether `kind` is to be done to these rows, each as it was drawn.
-    pub(super) fn ask_about(&mut self, kind: DecisionKind, mut rows: Vec<SeenRow>, asked_from: AskedFrom) {
+    pub(in crate::app) fn ask_about(
+        &mut self,
+        kind: DecisionKind,
+        mut rows: Vec<SeenRow>,
+        asked_from: AskedFrom,
+    ) {
         rows.sort_by_key(|row| row.id);
         rows.dedup_by_key(|row| row.id);
         let rows = rows
@@ -201,104 +273,15 @@ impl State {
             kind,
             rows,
             tenant: self.list.filter.tenant.clone(),
-            reason: Editor::line(""),
-            focus: QuestionFocus::Answer,
+            reason: Reason::of(""),
             asked_from,
             scroll: 0,
         }));
     }
-
-    /// Looks at the rows of an open question again after something arrived.
-    pub(super) fn watch_question(&mut self) {
-        let mut overlays = std::mem::take(&mut self.overlays);
-        for overlay in &mut overlays {
-            let Overlay::Question(question) = overlay else { continue };
-            for row in &mut question.rows {
-                let now = standing(self, question.kind, row.seen, question.asked_from, Some(&row.standing));
-                self.needs_draw |= now != row.standing;
-                row.standing = now;
-            }
-        }
-        self.overlays = overlays;
-    }
-
-    /// A key while a question is on top.
-    pub(super) fn question_key(&mut self, action: Option<Action>, key: Key, effects: &mut Vec<Effect>) {
-        let Some(Overlay::Question(question)) = self.overlays.last_mut() else { return };
-        match (question.focus, action) {
-            (QuestionFocus::Reason, Some(Action::Back | Action::Open | Action::NextPane)) => {
-                question.focus = QuestionFocus::Answer;
-            }
-            (QuestionFocus::Reason, _) => {
-                if question.reason.key(key) == Edited::Nothing {
-                    self.hint("letters go into the reason; Enter or Esc leads back to y and n");
-                }
-            }
-            (QuestionFocus::Answer, Some(Action::Yes)) => self.confirm(key, effects),
-            (QuestionFocus::Answer, Some(Action::No | Action::Back)) => {
-                self.close(key);
-            }
-            (QuestionFocus::Answer, Some(Action::Reason)) => question.focus = QuestionFocus::Reason,
-            (QuestionFocus::Answer, Some(Action::Up)) => question.scroll = question.scroll.saturating_sub(1),
-            (QuestionFocus::Answer, Some(Action::Down)) => {
-                question.scroll = (question.scroll + 1).min(question.rows.len().saturating_sub(1));
-            }
-            _ => {
-                let (yes, no) = (self.keymap.label(Action::Yes), self.keymap.label(Action::No));
-                let reason = self.keymap.label(Action::Reason);
-                self.hint(format!(
-                    "answer the question: {yes} does it, {no} or Esc does not, {reason} adds a reason"
-                ));
-            }
-        }
-    }
-
-    fn confirm(&mut self, key: Key, effects: &mut Vec<Effect>) {
-        self.watch_question();
-        let Some(Overlay::Question(question)) = self.overlays.last() else { return };
-        if let Some(denied) = self.decide_denied() {
-            self.hint(denied);
-            return;
-        }
-        if let Some(blocked) = question.blocked() {
-            self.hint(format!("{blocked}; nothing was sent. All or none: close this and look again"));
-            return;
-        }
-        let question = question.clone();
-        self.close(key);
-        let rows: Vec<_> =
-            question.rows.iter().map(|row| Seen { id: row.seen.id, version: row.seen.version }).collect();
-        let reason = question.reason.text();
-        let reason = reason.trim();
-        let reason = (!reason.is_empty()).then(|| input::storable(reason));
-        let request = self.request();
-        self.log.push(
-            self.now,
-            Level::Info,
-            Source::Operator,
-            format!("asked to {}", named(question.kind, &rows)),
-        );
-        // An earlier act that could not be resolved is now decided anew, with the version that is on screen.
-        self.acts.decisions.retain(|act| {
-            act.phase != Phase::Unresolved
-                || !act.rows.iter().any(|row| rows.iter().any(|other| other.id == row.id))
-        });
-        self.acts.decisions.push(Act {
-            request,
-            kind: question.kind,
-            rows: rows.clone(),
-            asked: self.now,
-            phase: Phase::Asking,
-        });
-        if question.asked_from == AskedFrom::List {
-            self.list.marks.retain(|id, _| !rows.iter().any(|row| row.id == *id));
-        }
-        effects.push(Effect::Decide { request, kind: question.kind, rows, reason, tenant: question.tenant });
-    }
 }
 
 /// `cancel 48213 (v3)`, `cancel 3 tasks`.
-pub(super) fn named(kind: DecisionKind, rows: &[Seen]) -> String {
+pub(in crate::app) fn named(kind: DecisionKind, rows: &[Seen]) -> String {
     match rows {
         [row] => format!("{kind} {} (v{})", row.id, row.version),
         rows => format!("{kind} {} tasks", rows.len()),
