@@ -133,7 +133,7 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
         }
     };
     let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
-    let error = (exit == Exit::Refused).then(|| over_limit(decided).unwrap_or_else(|| four_eyes(decision)));
+    let error = (exit == Exit::Refused).then(|| over_limit(decided.rows.iter().map(|(_, verdict)| verdict)).unwrap_or_else(|| four_eyes(decision)));
     let message = message(&lines);
     let answer = Answer { outcome, about, resolved_from_unknown, retries, message, error };
     outcome::print(call, &answer, &lines)?;
@@ -148,8 +148,8 @@ fn four_eyes(decision: &Decision) -> Failure {
 }
 
 /// Which tenant has no room left today and how to see and raise its limit, if that is why.
-fn over_limit(decided: &Decided) -> Option<Failure> {
-    let (task, over) = decided.rows.iter().find_map(|(_, verdict)| match verdict {
+fn over_limit<'a>(mut verdicts: impl Iterator<Item = &'a Verdict>) -> Option<Failure> {
+    let (task, over) = verdicts.find_map(|verdict| match verdict {
         Verdict::OverLimit { task, over } => Some((task, over)),
         _ => None,
     })?;

@@ -196,12 +196,23 @@ impl Db {
             now.insert(get::<i64>(row, "id", "a decision")?, row);
         }
         let (mut left, mut others) = (Vec::new(), Vec::new());
+        // What a tenant's limit has left of today, while it is dealt out to the first of its rows.
+        let mut room = HashMap::new();
         for seen in &decision.rows {
             match now.get(&seen.id.0) {
                 None => left.push(Left { seen: *seen, verdict: Verdict::NotFound }),
                 Some(row) => match verdict(row, &decision.rows)?.1 {
                     // A row that stands alone has nothing in its way but itself: it is not asked for ever.
                     Verdict::Held { .. } if decision.rows.len() > 1 => others.push(*seen),
+                    Verdict::OverLimit { task, over } => {
+                        let room = room.entry(task.tenant.clone()).or_insert(over.most - over.used);
+                        *room -= 1;
+                        if *room >= 0 {
+                            others.push(*seen);
+                        } else {
+                            left.push(Left { seen: *seen, verdict: Verdict::OverLimit { task, over } });
+                        }
+                    }
                     verdict => left.push(Left { seen: *seen, verdict }),
                 },
             }

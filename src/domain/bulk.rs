@@ -192,7 +192,7 @@ impl Sum {
         self.retries += retries;
         for left in left {
             match &left.verdict {
-                Verdict::Refused { .. } => self.refused += 1,
+                Verdict::Refused { .. } | Verdict::OverLimit { .. } => self.refused += 1,
                 Verdict::NotFound => self.not_found += 1,
                 // What another row kept from being decided about stands alone at last, so this is not there.
                 Verdict::Conflict { .. } | Verdict::Held { .. } | Verdict::Committed { .. } => {

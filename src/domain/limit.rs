@@ -134,7 +134,7 @@ impl AtLimit {
 }
 
 /// A decision that asked for more approvals than a tenant has left today.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverLimit {
     /// How many of its held tasks were let run today.
     pub used: i64,

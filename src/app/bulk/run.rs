@@ -249,13 +249,13 @@ impl BulkRun {
         told
     }
 
-    /// The first of those that were left, each with its reason. May hold text from the database.
-    pub fn examples(&self, now: Duration) -> Vec<String> {
+    /// The first of those that were left, each with its reason, in words for `operator`. May hold text from the database.
+    pub fn examples(&self, operator: &str, now: Duration) -> Vec<String> {
         let at = match &self.phase {
             Phase::Ended { at, .. } => now.saturating_sub(*at),
             Phase::Asking | Phase::Unknown => Duration::ZERO,
         };
-        self.sum.examples.iter().map(|left| example(self.kind(), left, at)).collect()
+        self.sum.examples.iter().map(|left| example(self.kind(), operator, left, at)).collect()
     }
 }
 
@@ -270,12 +270,15 @@ fn doing(kind: DecisionKind) -> &'static str {
 }
 
 /// `48213: bob canceled it 2 s ago (v3 → v4). It is now CANCELED, v4.`
-fn example(kind: DecisionKind, left: &Left, since: Duration) -> String {
+fn example(kind: DecisionKind, operator: &str, left: &Left, since: Duration) -> String {
     let answer = match &left.verdict {
         Verdict::Conflict { task, last } => {
             ConflictAnswer::Now { task: Box::new(task.clone()), last: last.clone() }
         }
         Verdict::Refused { task } => ConflictAnswer::Refused { task: Box::new(task.clone()) },
+        Verdict::OverLimit { task, over } => {
+            ConflictAnswer::OverLimit { task: Box::new(task.clone()), over: *over }
+        }
         Verdict::Held { task } | Verdict::Committed { task, .. } => {
             ConflictAnswer::Now { task: Box::new(task.clone()), last: None }
         }
@@ -284,7 +287,7 @@ fn example(kind: DecisionKind, left: &Left, since: Duration) -> String {
     let Seen { id, version } = left.seen;
     let row = ConflictRow { id, version_seen: version, answer };
     // The first line says what was asked, which is known.
-    let lines = row.lines(kind, since);
+    let lines = row.lines(kind, operator, since);
     format!("{id}: {}", lines.get(1..).unwrap_or_default().join(" "))
 }
 
@@ -358,7 +361,7 @@ impl State {
         let Some(run) = &mut self.bulk.run else { return };
         run.phase = Phase::Ended { end, at: now };
         let level = if run.sum.left() > 0 { level.max(Level::Warn) } else { level };
-        let (told, examples) = (run.told(now), run.examples(now));
+        let (told, examples) = (run.told(now), run.examples(&self.session.operator, now));
         for example in examples {
             self.log.push(now, Level::Warn, Source::Operator, format!("left as it is: {example}"));
         }

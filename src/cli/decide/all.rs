@@ -293,7 +293,10 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
         (None, Some(signal)) => {
             (Exit::Unexpected, word, Some(words::stopped(name(signal), ran.sum.next_after)))
         }
-        (None, None) if sum_exit == Exit::Refused => (sum_exit, word, Some(words::four_eyes(kind))),
+        (None, None) if sum_exit == Exit::Refused => {
+            let verdicts = ran.sum.examples.iter().map(|left| &left.verdict);
+            (sum_exit, word, Some(super::over_limit(verdicts).unwrap_or_else(|| words::four_eyes(kind))))
+        }
         (None, None) => (sum_exit, word, None),
     };
     let mut lines = words::sum(preview, &ran.sum);

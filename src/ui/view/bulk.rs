@@ -129,7 +129,7 @@ fn sum(state: &State, run: &BulkRun, width: usize) -> Vec<Line> {
         None => body.extend(wrapped("None that was read as matching was left out.", width, Role::Plain)),
     }
     body.extend(trouble(run, width));
-    let examples = run.examples(state.now);
+    let examples = run.examples(&state.session.operator, state.now);
     if !examples.is_empty() {
         let more = usize::try_from(run.sum.left()).unwrap_or(0) > examples.len();
         body.push(vec![plain(if more { "The first of them:" } else { "They are:" })]);
