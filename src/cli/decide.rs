@@ -133,7 +133,9 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
         }
     };
     let (resolved_from_unknown, retries) = (decided.resolved_from_unknown, decided.retries);
-    let error = (exit == Exit::Refused).then(|| over_limit(decided.rows.iter().map(|(_, verdict)| verdict)).unwrap_or_else(|| four_eyes(decision)));
+    let error = (exit == Exit::Refused).then(|| {
+        over_limit(decided.rows.iter().map(|(_, verdict)| verdict)).unwrap_or_else(|| four_eyes(decision))
+    });
     let message = message(&lines);
     let answer = Answer { outcome, about, resolved_from_unknown, retries, message, error };
     outcome::print(call, &answer, &lines)?;

@@ -11,7 +11,7 @@ use crate::db::DbError;
 use crate::db::{Finish, FinishEnd};
 use crate::domain::input::Admission;
 use crate::domain::lab::{Answer, HOLDER, Part, Round};
-use crate::domain::limit::LimitDecision;
+use crate::domain::limit::{LimitDecision, LimitOutcome};
 use crate::domain::{Approval, Decision, DecisionKind, Name, OperationId, Seen, Task, TaskId, TextCounts};
 
 /// The limit of the budget: one approval.
@@ -152,7 +152,10 @@ pub(super) async fn budget(cast: &Cast, round: &mut Round) -> Result<(), DbError
     round.figures.insert("limit".to_owned(), LIMIT);
     let by_count = round.part == Part::ByCount;
     if !by_count {
-        cast.stage.decide_limit(&limit(&tenant), &quiet).await?;
+        let decided = cast.stage.decide_limit(&limit(&tenant), &quiet).await?;
+        if decided.outcome != LimitOutcome::Committed {
+            return Err(DbError::not_sent(format!("the limit was not set: {}", decided.state.words())));
+        }
     }
     let tenant = &tenant;
     let asking: Vec<Asking<'_>> = cast

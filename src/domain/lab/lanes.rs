@@ -68,26 +68,17 @@ impl Scale {
         usize::try_from(place).unwrap_or(last).min(last)
     }
 
-    /// The time line's ends and the gate.
+    /// The time line's beginning, the gate, and behind it how long the line is.
     fn head(&self, round: &Round, label: usize) -> String {
-        let mut line: Vec<char> = vec![' '; self.columns];
-        let right = format!("{:.1} ms", self.end as f64 / 1e3);
-        let mut put = |at: usize, text: &str| {
-            for (place, c) in (at..self.columns).zip(text.chars()) {
-                line[place] = c;
-            }
-        };
-        put(0, "0");
-        put(self.columns.saturating_sub(right.len()), &right);
+        let mut line = vec![' '; self.columns];
+        line[0] = '0';
+        let mut words = format!("{:.1} ms", self.end as f64 / 1e3);
         if let Some(opened) = round.gate.opened_us {
-            put(self.at(opened).min(self.columns - 1), "v");
+            line[self.at(opened)] = 'v';
+            words.push_str("  v: the holder lets go");
         }
         let line: String = line.into_iter().collect();
-        format!(
-            "{:label$}  {line}{}",
-            "",
-            if round.gate.opened_us.is_some() { " v: the holder lets go" } else { "" }
-        )
+        format!("{:label$}  {line} {words}", "")
     }
 
     fn lane(&self, call: &Call, waits: &[&Wait]) -> String {

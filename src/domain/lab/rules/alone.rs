@@ -153,7 +153,7 @@ pub(super) fn submit_lost(look: &mut Look<'_>) {
 
 pub(super) fn lease_passed(look: &mut Look<'_>) {
     let calls: Vec<&Call> = look.round.calls.iter().collect();
-    let Some(recover) = look.call("B", "recover") else { return };
+    let (Some(claim), Some(recover)) = (look.call("A", "claim"), look.call("B", "recover")) else { return };
     let (Some(late), Some(later)) = (look.call("A", "finish"), look.call("A", "finish again")) else {
         return;
     };
@@ -168,9 +168,12 @@ pub(super) fn lease_passed(look: &mut Look<'_>) {
     let (Some(held), Some(after)) = (look.row("after the second late finish"), look.row("after")) else {
         return;
     };
-    look.needs(recover.rows == Some(1) && back.status == Status::Queued, || {
-        "nothing was taken back".to_owned()
-    });
+    // Where the lease had passed before the claim, or was not seen to pass, there is nothing to be late for.
+    let taken_back = claim.answer == Answer::Won && recover.rows == Some(1) && back.status == Status::Queued;
+    look.needs(taken_back, || "nothing was taken back".to_owned());
+    if !taken_back {
+        return;
+    }
     for (call, was, is) in [(late, back, still), (later, claimed, held)] {
         look.must(FENCED, call.answer == Answer::LeaseLost, || told(call));
         unchanged(look, call, was, is);

@@ -257,6 +257,9 @@ fn a_late_finish_that_changes_something_is_found() {
         Kind::LeaseLoss,
         &[],
         &lease_passed(),
-        &[("nothing was taken back", &|round| round.calls[1].rows = Some(0))],
+        &[
+            ("nothing was taken back", &|round| round.calls[1].rows = Some(0)),
+            ("nothing was taken back", &|round| round.calls[0].answer = Answer::Lost),
+        ],
     );
 }

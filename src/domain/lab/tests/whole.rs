@@ -100,7 +100,7 @@ fn sessions_at_another_level_are_found() {
 
 #[test]
 fn lanes_stand_on_one_time_line() {
-    let expected = "         0                              v          1.5 ms v: the holder lets go\n\
+    let expected = "         0                              v                 1.5 ms  v: the holder lets go\n\
         A claim  >-----.......................------------------| 0 rows  LOST  (RUNNING v1 claim 1 by B)  waited for holder\n\
         B claim  >-----.......................------------------| 1 row  WON  (RUNNING v1 claim 1 by B)  waited for holder";
     assert_eq!(lanes(&sound(), 90).join("\n"), expected);
