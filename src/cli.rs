@@ -15,7 +15,6 @@ mod events;
 mod exit;
 mod instances;
 mod interrupt;
-mod json;
 mod lab;
 mod launch;
 mod limits;
@@ -23,6 +22,7 @@ mod list;
 mod manual;
 mod migrate;
 mod open;
+mod outbox;
 mod outcome;
 mod output;
 mod private;
@@ -37,8 +37,8 @@ mod table;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, MatchingArgs, PrivateCommand, QueueArgs,
-    SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, MatchingArgs, OutboxArgs, PrivateCommand,
+    QueueArgs, SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

@@ -115,7 +115,10 @@ fn conclude(ended: Ended) -> Exit {
     let tasks = |ids: &[TaskId]| (!ids.is_empty()).then(|| tracing::field::display(list(ids.iter())));
     if let Some(left) = left_behind(&ended) {
         let (tasks, may_have_ended) = (tasks(&ended.left), tasks(&ended.unanswered));
-        tracing::error!(tasks, may_have_ended, "ended: {left}");
+        let told: Vec<String> =
+            ended.undelivered.iter().map(|(id, version)| format!("{id}@{version}")).collect();
+        let notifications = (!told.is_empty()).then(|| told.join(", "));
+        tracing::error!(tasks, may_have_ended, notifications, "ended: {left}");
         return Exit::Left { tasks: [ended.left, ended.unanswered].concat() };
     }
     if ended.sign_off == SignOff::Unconfirmed {
@@ -139,6 +142,9 @@ fn left_behind(ended: &Ended) -> Option<String> {
         said.push(
             "no answer told whether the end of some has arrived; those that have not ended are recovered",
         );
+    }
+    if !ended.undelivered.is_empty() {
+        said.push("these notifications were being delivered; once this process's lease has passed others deliver them, perhaps for the second time");
     }
     if ended.last_claim == LastClaim::Unheard {
         said.push("so is whatever was won by a claim whose answer had not come");
@@ -224,6 +230,16 @@ fn log(event: &WorkerEvent) {
                     "recovered"
                 );
             }
+        }
+        WorkerEvent::Delivered { id, version, delivery } => {
+            tracing::debug!(task = %id, version, delivery, "delivered");
+        }
+        WorkerEvent::NotDelivered { id, version, delivery, after, error } => {
+            let after = figure::wait(*after);
+            tracing::warn!(task = %id, version, delivery, %error, "not delivered; next try after {after}");
+        }
+        WorkerEvent::DeliveryDiscarded { id, version, delivery, why } => {
+            tracing::warn!(task = %id, version, delivery, "{why}: it is delivered by another, perhaps again");
         }
         WorkerEvent::LeaseLost { instance, reason, discarded } => {
             let discarded = list(discarded.iter());

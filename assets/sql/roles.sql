@@ -35,7 +35,7 @@ GRANT USAGE ON SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"viewer", :"operator", :"worker";
 
 -- The operator submits and decides. Of a task only what a decision changes may be written: no result, no claim number.
-GRANT INSERT (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at)
+GRANT INSERT (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at, notify)
     ON :"schema".tasks TO :"operator";
 GRANT INSERT (tenant, submission, submission_key, input, submitted_by, four_eyes)
     ON :"schema".task_inputs TO :"operator";
@@ -55,6 +55,11 @@ GRANT UPDATE (status, version, claim_no, attempt, claimed_by, cancel_requested, 
 GRANT INSERT, UPDATE, DELETE ON :"schema".instances TO :"worker";
 -- A claim of a limited tenant's task counts; and at a shutdown it cancels what it runs, by the statement that decides.
 GRANT UPDATE (claims, approved_on, approved) ON :"schema".limits TO :"worker";
+
+-- Decisions and final states leave notifications; the worker delivers them and forgets what was delivered long ago.
+GRANT INSERT (task_id, version, tenant, queue, move, status_before, status_after, actor, reason)
+    ON :"schema".outbox TO :"operator", :"worker";
+GRANT UPDATE (claimed_by, claim_no, due_at, error, delivered_at), DELETE ON :"schema".outbox TO :"worker";
 
 -- History is appended to and never rewritten: nobody but the owner may change or remove a row. Its number, its time,
 -- the session's role and what the session called itself (`process`) are the database's to fill in, so that no statement

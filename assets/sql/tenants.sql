@@ -52,15 +52,21 @@ ALTER TABLE :"schema".tasks ENABLE ROW LEVEL SECURITY;
 ALTER TABLE :"schema".task_inputs ENABLE ROW LEVEL SECURITY;
 ALTER TABLE :"schema".events ENABLE ROW LEVEL SECURITY;
 ALTER TABLE :"schema".limits ENABLE ROW LEVEL SECURITY;
+ALTER TABLE :"schema".outbox ENABLE ROW LEVEL SECURITY;
 
 DROP POLICY IF EXISTS workers ON :"schema".tasks;
 DROP POLICY IF EXISTS workers ON :"schema".task_inputs;
 DROP POLICY IF EXISTS workers ON :"schema".events;
 DROP POLICY IF EXISTS workers ON :"schema".limits;
+DROP POLICY IF EXISTS workers ON :"schema".outbox;
+DROP POLICY IF EXISTS undelivered_stay ON :"schema".outbox;
 CREATE POLICY workers ON :"schema".tasks TO :"worker" USING (true) WITH CHECK (true);
 CREATE POLICY workers ON :"schema".task_inputs TO :"worker" USING (true) WITH CHECK (true);
 CREATE POLICY workers ON :"schema".events TO :"worker" USING (true) WITH CHECK (true);
 CREATE POLICY workers ON :"schema".limits TO :"worker" USING (true) WITH CHECK (true);
+CREATE POLICY workers ON :"schema".outbox TO :"worker" USING (true) WITH CHECK (true);
+CREATE POLICY undelivered_stay ON :"schema".outbox AS RESTRICTIVE FOR DELETE TO :"worker"
+    USING (delivered_at IS NOT NULL);
 
 -- The sub-query does not depend on the row, so that it is run once a statement.
 DROP POLICY IF EXISTS members ON :"schema".tasks;
@@ -70,6 +76,11 @@ CREATE POLICY members ON :"schema".tasks TO :"viewer", :"operator"
                                WHERE pg_has_role(current_user, r.oid, 'MEMBER'))));
 DROP POLICY IF EXISTS members ON :"schema".task_inputs;
 CREATE POLICY members ON :"schema".task_inputs TO :"viewer", :"operator"
+    USING (tenant = ANY (ARRAY(SELECT m.tenant FROM :"schema".tenant_members m
+                               JOIN pg_roles r ON r.rolname = m.role
+                               WHERE pg_has_role(current_user, r.oid, 'MEMBER'))));
+DROP POLICY IF EXISTS members ON :"schema".outbox;
+CREATE POLICY members ON :"schema".outbox TO :"viewer", :"operator"
     USING (tenant = ANY (ARRAY(SELECT m.tenant FROM :"schema".tenant_members m
                                JOIN pg_roles r ON r.rolname = m.role
                                WHERE pg_has_role(current_user, r.oid, 'MEMBER'))));

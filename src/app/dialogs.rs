@@ -60,6 +60,7 @@ impl State {
                     max_attempts: self.session.max_attempts,
                     submitted_by: Some(self.session.operator.clone()),
                     approval: self.session.approval,
+                    notify: self.session.notify,
                     ..NewTask::default()
                 };
                 effects.push(Effect::SubmitLines { request, path, task });

@@ -173,6 +173,8 @@ pub struct Session {
     pub max_input_bytes: usize,
     /// Who may approve a held task, as this program is set up.
     pub approval: Approval,
+    /// Whether what is submitted here is to be told of, as this program is set up.
+    pub notify: bool,
     /// The tenant of a new task unless another is written.
     pub tenant: Name,
     /// The queue of a new task unless another is written.

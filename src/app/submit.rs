@@ -190,6 +190,7 @@ impl State {
                 admission: self.submit.admission,
                 submitted_by: Some(self.session.operator.clone()),
                 approval: self.session.approval,
+                notify: self.session.notify,
             })
         });
         let task = match checked {

@@ -49,6 +49,7 @@ pub(super) fn setup() -> Setup {
             grace: Duration::from_secs(30),
             max_input_bytes: 1000,
             approval: Approval::Anybody,
+            notify: false,
             tenant: Name::default_name(),
             queue: Name::default_name(),
             max_attempts: 3,
@@ -207,6 +208,7 @@ pub(super) fn overview() -> Overview {
         done_per_s: 1.0,
         failed_per_min: 0.0,
         alive_instances: 1,
+        outbox: None,
         lost_instances: 0,
     }
 }

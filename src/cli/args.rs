@@ -11,7 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use crate::config::Key;
 
 pub use decide::{DecideArgs, MatchingArgs};
-pub use oversight::{EventsArgs, LabArgs, QueueArgs, StopArgs, TenantLimitArgs};
+pub use oversight::{EventsArgs, LabArgs, OutboxArgs, QueueArgs, StopArgs, TenantLimitArgs};
 
 /// What the whole command line says.
 #[derive(Debug, Parser)]
@@ -142,6 +142,13 @@ pub struct WorkerArgs {
     /// The command that gets each text on its standard input
     #[arg(long, value_name = "CMD")]
     pub exec: Option<String>,
+    /// With --no-ui: the command that gets each notification on its standard input, as JSON; at least once, those of one
+    /// task in order. A task has some if it was submitted with --notify
+    #[arg(long, value_name = "CMD")]
+    pub hook: Option<String>,
+    /// The longest that one delivery may take [default: 30s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub hook_timeout: Option<String>,
     /// The longest that one task may run [default: no limit]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub task_timeout: Option<String>,
@@ -174,6 +181,8 @@ pub enum Command {
     Events(EventsArgs),
     /// Counts, the oldest waiting task, rates, instances and the database, in one look
     Status,
+    /// Notifications that wait to be delivered, the oldest first
+    Outbox(OutboxArgs),
     /// Running processes, their leases and what they have in flight
     Instances,
     /// Queues: how much waits in each, for how long, and who paused it
@@ -260,6 +269,9 @@ pub struct SubmitArgs {
     /// Do not run it before this much time has passed
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
+    /// Have decisions about it and its final state told to whoever `--hook` tells
+    #[arg(long)]
+    pub notify: bool,
     /// Wait until it has ended; exit 0 only if it succeeded
     #[arg(long)]
     pub wait: bool,
@@ -317,6 +329,8 @@ impl WorkerArgs {
             (Key::Grace, &self.grace),
             (Key::Analyser, &self.analyser),
             (Key::Exec, &self.exec),
+            (Key::Hook, &self.hook),
+            (Key::HookTimeout, &self.hook_timeout),
             (Key::TaskTimeout, &self.task_timeout),
             (Key::WorkDelay, &self.work_delay),
             (Key::IgnoreCancel, &switched(self.ignore_cancel)),

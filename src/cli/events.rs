@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::args::EventsArgs;
 use super::exit::{Exit, Failure};
-use super::json;
 use super::open::{SchemaCheck, Session, open};
 use super::output::{self, Reader, note, write_while_read};
 use super::run::Call;
@@ -18,7 +17,7 @@ use crate::config::{OutputFormat, duration, whole};
 use crate::db::DbError;
 use crate::domain::audit::{AuditEvent, AuditPage, AuditQuery};
 use crate::domain::text::visible;
-use crate::domain::{Process, TaskId};
+use crate::domain::{Process, TaskId, json};
 use crate::signals::Signals;
 
 /// How many events if nobody says.

@@ -37,6 +37,8 @@ pub struct Launch {
     pub max_input_bytes: usize,
     /// Who may approve a held task.
     pub approval: Approval,
+    /// Whether what is submitted here is to be told of.
+    pub notify: bool,
     /// `auto`, `dark`, `light`, `plain` or a theme file's path.
     pub theme: String,
     /// Keys where they differ: an action with its keys.
@@ -82,6 +84,7 @@ impl Launch {
             queue: self.workers.queues.first().cloned().unwrap_or_else(Name::default_name),
             submitted_by: Some(self.operator.clone()),
             approval: self.approval,
+            notify: self.notify,
             ..NewTask::default()
         }
     }
@@ -141,6 +144,7 @@ async fn start(launch: &mut Launch) -> Result<console::Start, Failure> {
         grace: launch.workers.grace,
         max_input_bytes: launch.max_input_bytes,
         approval: launch.approval,
+        notify: launch.notify,
         tenant: new_task.tenant.clone(),
         queue: new_task.queue.clone(),
         max_attempts: new_task.max_attempts,
@@ -178,12 +182,13 @@ async fn denied(db: &Db) -> Denied {
         })?;
         Some(format!("the database role lacks {} on {}", missing.privilege, missing.table))
     };
-    // A decision makes no task, a submit changes none and leaves no event, and one may be in charge of processes alone.
+    // A decision makes no task, a submit changes none and leaves no event; and one may be in charge of processes, of queues
+    // or of limits alone.
     Denied {
         decide: lacks(NeededTo::Operate, &[("tasks", "INSERT"), ("task_inputs", "INSERT")]),
-        submit: lacks(NeededTo::Operate, &[("tasks", "UPDATE"), ("events", "INSERT")]),
-        stop: lacks(NeededTo::Direct, &[("queues", "INSERT"), ("queues", "UPDATE")]),
-        queues: lacks(NeededTo::Direct, &[("instances", "UPDATE")]),
+        submit: lacks(NeededTo::Operate, &[("tasks", "UPDATE"), ("events", "INSERT"), ("limits", "UPDATE")]),
+        stop: lacks(NeededTo::Direct, &[("queues", "INSERT"), ("queues", "UPDATE"), ("limits", "INSERT")]),
+        queues: lacks(NeededTo::Direct, &[("instances", "UPDATE"), ("limits", "INSERT")]),
         work: lacks(NeededTo::Work, &[]),
     }
 }
@@ -210,7 +215,17 @@ fn theme(name: &str) -> Result<ui::Theme, Failure> {
 /// The session is read-only, or the analyser cannot be.
 pub(super) async fn headless(launch: Launch, signals: Signals) -> Result<Exit, Failure> {
     let db = launch.session.db.clone();
-    let config = launch.worker_config("headless");
+    let mut config = launch.worker_config("headless");
+    if let Some(line) = &launch.workers.hook {
+        let hook = worker::Hook::parse(line, launch.workers.hook_timeout, launch.workers.grace);
+        config.hook = Some(match hook {
+            Ok(hook) => hook,
+            Err(refusal) => {
+                launch.session.close().await;
+                return Err(Failure::usage(refusal.to_string()));
+            }
+        });
+    }
     if let Some(lacks) = denied(&db).await.work {
         launch.session.close().await;
         return Err(Failure::new(Exit::Refused, "refused", format!("this role may not run tasks: {lacks}"))

@@ -6,10 +6,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 
-use super::json;
 use crate::config::OutputFormat;
-use crate::domain::Status;
 use crate::domain::text::visible;
+use crate::domain::{Status, json};
 
 /// Whether colours may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

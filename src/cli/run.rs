@@ -15,15 +15,15 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, Session, host, open, open_when_there};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, events, instances, json, lab, limits, list, manual, migrate, private,
+    config_command, decide, doctor, events, instances, lab, limits, list, manual, migrate, outbox, private,
     queues, show, status, stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
 use crate::db::Access;
 use crate::db::conninfo::process_env;
-use crate::domain::DecisionKind;
 use crate::domain::queue::QueueAct;
 use crate::domain::text::visible_lines;
+use crate::domain::{DecisionKind, json};
 use crate::logging::{self, LogLine, Plan, Purpose};
 use crate::signals::{Signals, name};
 
@@ -91,6 +91,7 @@ async fn dispatch(cli: &Cli, command: &Command, call: &Call) -> Result<Exit, Fai
         Command::Requeue(args) => decide::run(call, DecisionKind::Requeue, args).await,
         Command::Events(args) => events::run(call, args, cli.settings.operator.as_deref()).await,
         Command::Status => status::run(call).await,
+        Command::Outbox(args) => outbox::run(call, args).await,
         Command::Instances => instances::run(call).await,
         Command::Queues => queues::list(call).await,
         Command::Pause(args) => queues::decide(call, QueueAct::Pause, args).await,
@@ -108,7 +109,15 @@ async fn dispatch(cli: &Cli, command: &Command, call: &Call) -> Result<Exit, Fai
 
 /// Refuses flags that the command would silently not heed.
 fn check_combination(cli: &Cli) -> Result<(), Failure> {
-    let Some(command) = &cli.command else { return Ok(()) };
+    let Some(command) = &cli.command else {
+        return match &cli.workers.hook {
+            Some(_) if !cli.no_ui => {
+                Err(Failure::usage("--hook is for --no-ui: the console delivers no notifications")
+                    .hint("run `taskdeck --no-ui --workers 0 --hook …` beside it, which does nothing else"))
+            }
+            _ => Ok(()),
+        };
+    };
     if cli.no_ui {
         return Err(Failure::usage("--no-ui runs workers and takes no command"));
     }
@@ -191,6 +200,7 @@ async fn prepare(
         access: settings.access,
         max_input_bytes: settings.max_input_bytes,
         approval: settings.approval,
+        notify: settings.notify,
         theme: settings.theme,
         keys: settings.keys,
         config_file: file.path.clone(),

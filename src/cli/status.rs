@@ -12,6 +12,7 @@ use super::run::Call;
 use crate::domain::Status;
 use crate::domain::figure::{age, rate, thousands};
 use crate::domain::observed::{Health, OldTransaction, OldestDue, Overview, Tallies};
+use crate::domain::outbox::OutboxTally;
 use crate::domain::text::visible;
 
 #[derive(Debug, Serialize)]
@@ -19,6 +20,8 @@ struct Document<'a> {
     read_at: jiff::Timestamp,
     counts: Counts,
     oldest_due: Option<Oldest<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outbox: Option<&'a OutboxTally>,
     done_per_s: f64,
     failed_per_min: f64,
     instances: Instances,
@@ -83,6 +86,7 @@ pub(super) async fn run(call: &Call) -> Result<Exit, Failure> {
         read_at: overview.read_at,
         counts: Counts(overview.tallies),
         oldest_due: overview.oldest_due.as_ref().map(|task| Oldest { task, why: task.why() }),
+        outbox: overview.outbox.as_ref(),
         done_per_s: overview.done_per_s,
         failed_per_min: overview.failed_per_min,
         instances: Instances { alive: overview.alive_instances, lost: overview.lost_instances },
@@ -130,6 +134,9 @@ fn text(call: &Call, overview: &Overview, health: &Health, label: &str) -> Strin
             }
         },
     );
+    if let Some(outbox) = &overview.outbox {
+        line("outbox", &visible(&outbox.words()));
+    }
     line(
         "rates",
         &format!("{} done/s, {} failed/min", rate(overview.done_per_s), rate(overview.failed_per_min)),

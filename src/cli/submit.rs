@@ -215,6 +215,7 @@ fn new_task(call: &Call, args: &SubmitArgs) -> Result<NewTask, Failure> {
         admission: if args.hold { Admission::Hold } else { Admission::Queue },
         submitted_by: Some(call.settings.operator.clone()),
         approval: call.settings.approval,
+        notify: args.notify || call.settings.notify,
     })
 }
 

@@ -23,6 +23,8 @@ pub enum Key {
     Grace,
     Analyser,
     Exec,
+    Hook,
+    HookTimeout,
     TaskTimeout,
     WorkDelay,
     IgnoreCancel,
@@ -32,6 +34,7 @@ pub enum Key {
     LockTimeout,
     MaxInputBytes,
     FourEyes,
+    Notify,
     Theme,
 }
 
@@ -71,7 +74,7 @@ impl Key {
 
     /// Whether it is a switch, on or off.
     pub fn is_switch(self) -> bool {
-        matches!(self, Self::ReadOnly | Self::NoMigrate | Self::IgnoreCancel | Self::FourEyes)
+        matches!(self, Self::ReadOnly | Self::NoMigrate | Self::IgnoreCancel | Self::FourEyes | Self::Notify)
     }
 }
 
@@ -104,6 +107,8 @@ pub const ALL: &[Spec] = &[
     fixed(Key::Grace, "grace", "30s"),
     fixed(Key::Analyser, "analyser", "text-stats"),
     open(Key::Exec, "exec", "none"),
+    open(Key::Hook, "hook", "none"),
+    fixed(Key::HookTimeout, "hook_timeout", "30s"),
     open(Key::TaskTimeout, "task_timeout", "none"),
     fixed(Key::WorkDelay, "work_delay", "0s"),
     fixed(Key::IgnoreCancel, "ignore_cancel", "false"),
@@ -113,5 +118,6 @@ pub const ALL: &[Spec] = &[
     fixed(Key::LockTimeout, "lock_timeout", "2s"),
     fixed(Key::MaxInputBytes, "max_input_bytes", "1048576"),
     fixed(Key::FourEyes, "four_eyes", "false"),
+    fixed(Key::Notify, "notify", "false"),
     fixed(Key::Theme, "theme", "auto"),
 ];

@@ -74,6 +74,11 @@ pub struct WorkerSettings {
     pub grace: Duration,
     /// What is done with a text.
     pub analyser: Analyser,
+    /// What delivers notifications in a process without a terminal: the program and its arguments in the shell's
+    /// quoting; no shell runs it.
+    pub hook: Option<String>,
+    /// The longest that one delivery may take.
+    pub hook_timeout: Duration,
     /// The longest that one task may run.
     pub task_timeout: Option<Duration>,
     /// Simulated work.
@@ -117,6 +122,8 @@ pub struct Settings {
     pub max_input_bytes: usize,
     /// Who may approve a held task.
     pub approval: Approval,
+    /// Whether decisions about what is submitted and its final state are to be told.
+    pub notify: bool,
     /// The console's theme: `auto`, `dark`, `light`, `plain` or a file's path.
     pub theme: String,
     /// The console's keys where they differ: an action with its keys.
@@ -164,6 +171,7 @@ impl Settings {
             } else {
                 Approval::Anybody
             },
+            notify: layers.require(Key::Notify, switch)?,
             theme: layers.require(Key::Theme, |text| Ok(text.to_owned()))?,
             keys: file.keys.clone(),
         })
@@ -171,10 +179,7 @@ impl Settings {
 }
 
 fn workers(layers: &Layers) -> Result<WorkerSettings, ConfigError> {
-    let exec = layers.read(Key::Exec, |text| {
-        let argv = shell_words::split(text).map_err(|_| "has a quote that is not closed".to_owned())?;
-        if argv.is_empty() { Err("is empty; give a program".to_owned()) } else { Ok(text.to_owned()) }
-    })?;
+    let exec = layers.read(Key::Exec, command)?;
     let analyser = layers.require(Key::Analyser, |text| match (text, exec) {
         // A command that was named and would not be run is a surprise, so it is an error.
         ("text-stats", None) => Ok(Analyser::TextStats),
@@ -195,6 +200,8 @@ fn workers(layers: &Layers) -> Result<WorkerSettings, ConfigError> {
         lease: layers.require(Key::Lease, a_lease)?,
         grace: layers.require(Key::Grace, duration::parse)?,
         analyser,
+        hook: layers.read(Key::Hook, command)?,
+        hook_timeout: layers.require(Key::HookTimeout, at_least_one_ms)?,
         task_timeout,
         work_delay: layers.require(Key::WorkDelay, duration::parse)?,
         heeds_cancel: !layers.require(Key::IgnoreCancel, switch)?,
@@ -254,6 +261,12 @@ fn switch(text: &str) -> Result<bool, String> {
         "false" | "no" | "off" | "0" => Ok(false),
         _ => Err(format!("`{}` is neither true nor false", visible(text))),
     }
+}
+
+/// A program with its arguments, in the shell's quoting.
+fn command(text: &str) -> Result<String, String> {
+    let argv = shell_words::split(text).map_err(|_| "has a quote that is not closed".to_owned())?;
+    if argv.is_empty() { Err("is empty; give a program".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// A lease is renewed several times while it lasts; below a second a busy machine would lose it for no reason.

@@ -121,6 +121,7 @@ fn both(one: worker::Ended, other: worker::Ended) -> worker::Ended {
     worker::Ended {
         left: [one.left, other.left].concat(),
         unanswered: [one.unanswered, other.unanswered].concat(),
+        undelivered: [one.undelivered, other.undelivered].concat(),
         sign_off: if one.sign_off == SignOff::Confirmed { other.sign_off } else { one.sign_off },
         last_claim: if one.last_claim == LastClaim::Heard { other.last_claim } else { one.last_claim },
     }

@@ -129,10 +129,13 @@ pub(super) fn worker_event(event: &WorkerEvent) -> Vec<Message> {
             "the lease was lost ({reason}); {} results were discarded and a new instance begins",
             discarded.len()
         )),
-        // What the listener hears is told by itself.
+        // What the listener hears is told by itself, and the console delivers nothing.
         WorkerEvent::Trouble { part: Part::Listener, .. }
         | WorkerEvent::TroubleOver { part: Part::Listener, .. }
         | WorkerEvent::PollingOnly
+        | WorkerEvent::Delivered { .. }
+        | WorkerEvent::NotDelivered { .. }
+        | WorkerEvent::DeliveryDiscarded { .. }
         | WorkerEvent::Claimed { .. } => Vec::new(),
         WorkerEvent::Trouble { part, message, hint } => {
             let hint = hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));

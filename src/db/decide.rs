@@ -15,7 +15,7 @@ use super::tasks::Preview;
 use crate::domain::input::storable;
 use crate::domain::limit::OverLimit;
 use crate::domain::outcome::{Decided, Verdict};
-use crate::domain::{Approval, Decision, Seen, Status, TaskId};
+use crate::domain::{Approval, Decision, Seen, TaskId};
 
 /// How long finding out who won a conflict may hold up its answer.
 pub(super) const NAMED_WITHIN: Duration = Duration::from_secs(1);
@@ -33,9 +33,9 @@ impl Db {
         let attempt = || self.decide_once(decision, &asked);
         let resolved = resolve(on_unknown, attempt, || self.decided_before(decision, &asked)).await?;
         let mut rows = resolved.answer;
-        let concerns_workers = |verdict: &Verdict| matches!(verdict, Verdict::Committed { task, .. } if matches!(task.status, Status::Running | Status::Queued));
-        if rows.iter().any(|(_, verdict)| concerns_workers(verdict)) {
-            self.wake();
+        // It may concern those who run the task, and those who tell of it.
+        if rows.iter().any(|(_, verdict)| matches!(verdict, Verdict::Committed { .. })) {
+            self.wake_deliverers();
         }
         // That nobody can be named in time is no reason to hold the answer back.
         let _ = timeout(NAMED_WITHIN, self.name_winners(&mut rows)).await;

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::Db;
 use super::error::DbError;
 use super::pool::Param;
 use super::row::{self, get};
-use super::sql::{FINISH, FINISH_SUCCESS, FINISHED, RELEASE, RELEASED, SUCCEEDED};
+use super::sql::{FINISH, FINISH_SUCCESS, FINISH_TOLD, FINISHED, RELEASE, RELEASED, SUCCEEDED, Statement};
 use crate::domain::input::storable;
 use crate::domain::outcome::Finished;
 use crate::domain::{InstanceId, OperationId, TaskId, TextCounts};
@@ -65,6 +65,36 @@ impl Release {
     }
 }
 
+/// A finish with its result.
+#[derive(Debug, Clone)]
+struct Success<'a> {
+    finish: &'a Finish,
+    counts: &'a TextCounts,
+    output: Option<String>,
+}
+
+impl Success<'_> {
+    fn claim(&self) -> (TaskId, i64) {
+        (self.finish.id, self.finish.claim_no)
+    }
+}
+
+/// Those that succeeded, in ascending order, as every statement that takes several rows has them, so that none waits in a
+/// circle.
+fn successes(finishes: &[Finish]) -> Vec<Success<'_>> {
+    let mut successes: Vec<Success<'_>> = finishes
+        .iter()
+        .filter_map(|finish| match &finish.end {
+            FinishEnd::Success { counts, output } => {
+                Some(Success { finish, counts, output: output.as_deref().map(storable) })
+            }
+            FinishEnd::Failure { .. } => None,
+        })
+        .collect();
+    successes.sort_by_key(|success| success.finish.id);
+    successes
+}
+
 impl Db {
     /// Commits the successes among `finishes` in one statement and each of the others in one of its own, which
     /// also tells what became of those that were canceled or lost meanwhile. Answers are in the given order.
@@ -78,7 +108,18 @@ impl Db {
         actor: &str,
         finishes: &[Finish],
     ) -> Result<Vec<Finished>, DbError> {
-        let committed = self.finish_successes(instance, finishes).await?;
+        let mut missing = successes(finishes);
+        let mut committed = Vec::with_capacity(missing.len());
+        // Those that nobody is to be told of; those that somebody is; and perhaps these very successes, sent before: a
+        // lost answer must not cost a statement a task.
+        for statement in [FINISH_SUCCESS, FINISH_TOLD, SUCCEEDED] {
+            if missing.is_empty() {
+                break;
+            }
+            committed.append(&mut self.successes(statement, instance, actor, &missing).await?);
+            committed.sort_unstable();
+            missing.retain(|success| committed.binary_search(&success.claim()).is_err());
+        }
         let mut answers = Vec::with_capacity(finishes.len());
         for finish in finishes {
             answers.push(if committed.binary_search(&(finish.id, finish.claim_no)).is_ok() {
@@ -90,34 +131,22 @@ impl Db {
         Ok(answers)
     }
 
-    /// Returns the claims that were committed, in ascending order. By claim and not by id alone: a batch may hold
-    /// an old claim of a task beside its current one.
-    async fn finish_successes(
+    /// Returns the claims that `statement` says are committed. By claim and not by id alone: a batch may hold an old
+    /// claim of a task beside its current one.
+    async fn successes(
         &self,
+        statement: Statement,
         instance: InstanceId,
-        finishes: &[Finish],
+        actor: &str,
+        successes: &[Success<'_>],
     ) -> Result<Vec<(TaskId, i64)>, DbError> {
-        let mut successes: Vec<(&Finish, &TextCounts, Option<String>)> = finishes
-            .iter()
-            .filter_map(|finish| match &finish.end {
-                FinishEnd::Success { counts, output } => {
-                    Some((finish, counts, output.as_deref().map(storable)))
-                }
-                FinishEnd::Failure { .. } => None,
-            })
-            .collect();
-        if successes.is_empty() {
-            return Ok(Vec::new());
-        }
-        // In ascending order, as every statement that takes several rows does, so that none waits in a circle.
-        successes.sort_by_key(|(finish, ..)| finish.id);
-        let ids: Vec<i64> = successes.iter().map(|(finish, ..)| finish.id.0).collect();
-        let claims: Vec<i64> = successes.iter().map(|(finish, ..)| finish.claim_no).collect();
-        let words: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.words).collect();
-        let bytes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.bytes).collect();
-        let runes: Vec<i64> = successes.iter().map(|(_, counts, _)| counts.runes).collect();
-        let outputs: Vec<&Option<String>> = successes.iter().map(|(.., output)| output).collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
+        let ids: Vec<i64> = successes.iter().map(|success| success.finish.id.0).collect();
+        let claims: Vec<i64> = successes.iter().map(|success| success.finish.claim_no).collect();
+        let words: Vec<i64> = successes.iter().map(|success| success.counts.words).collect();
+        let bytes: Vec<i64> = successes.iter().map(|success| success.counts.bytes).collect();
+        let runes: Vec<i64> = successes.iter().map(|success| success.counts.runes).collect();
+        let outputs: Vec<&Option<String>> = successes.iter().map(|success| &success.output).collect();
+        let params: [Param<'_>; 8] = [
             (&instance.0, Type::UUID),
             (&ids, Type::INT8_ARRAY),
             (&claims, Type::INT8_ARRAY),
@@ -125,19 +154,15 @@ impl Db {
             (&bytes, Type::INT8_ARRAY),
             (&runes, Type::INT8_ARRAY),
             (&outputs, Type::TEXT_ARRAY),
+            (&actor, Type::TEXT),
         ];
-        let mut told = self.inner.workers.query(FINISH_SUCCESS, &parameters).await?;
-        if told.len() < ids.len() {
-            // Perhaps these very successes, sent before: a lost answer must not cost a statement a task.
-            told.extend(self.inner.workers.query(SUCCEEDED, &parameters).await?);
+        let told = statement == FINISH_TOLD;
+        let rows = self.inner.workers.query(statement, &params[..if told { 8 } else { 7 }]).await?;
+        if told && !rows.is_empty() {
+            self.wake_deliverers();
         }
         let what = "a finish";
-        let mut committed = told
-            .iter()
-            .map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?)))
-            .collect::<Result<Vec<_>, DbError>>()?;
-        committed.sort_unstable();
-        Ok(committed)
+        rows.iter().map(|row| Ok((TaskId(get(row, "id", what)?), get(row, "claim_no", what)?))).collect()
     }
 
     async fn finish_one(
@@ -178,6 +203,7 @@ impl Db {
             .await?;
         let Some(row) = rows.first() else { return Ok(Finished::NotFound) };
         let what = format!("task {}", finish.id);
+        self.tell_of_new(&rows, "told", &what)?;
         let changed: bool = get(row, "changed", &what)?;
         let own: Option<bool> = get(row, "own", &what)?;
         let status = row::status(row, "status", &what)?;
@@ -231,6 +257,7 @@ impl Db {
                 ],
             )
             .await?;
+        self.tell_of_new(&rows, "told", "a release")?;
         let mut released = released_ids(&rows)?;
         if released.len() < releases.len() {
             // Perhaps these very releases, sent before.
@@ -240,6 +267,17 @@ impl Db {
         released.sort_unstable();
         released.dedup();
         Ok(released)
+    }
+
+    /// Wakes whoever delivers notifications if one of `rows` says in `column` that one was written with it.
+    pub(super) fn tell_of_new(&self, rows: &[Row], column: &str, what: &str) -> Result<(), DbError> {
+        for row in rows {
+            if get(row, column, what)? {
+                self.wake_deliverers();
+                break;
+            }
+        }
+        Ok(())
     }
 }
 

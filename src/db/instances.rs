@@ -198,6 +198,7 @@ impl Db {
                     &[(&RECOVERED_AT_ONCE, Type::INT8), (&actor, Type::TEXT), (&operation, Type::UUID)],
                 )
                 .await?;
+            self.tell_of_new(&rows, "told", "a recovered task")?;
             for row in &rows {
                 let what = "a recovered task";
                 recovered.push(Recovered {

@@ -22,6 +22,7 @@ mod limits;
 mod listen;
 mod measure;
 mod migrate;
+mod outbox;
 mod overview;
 mod pool;
 pub mod private;
@@ -47,6 +48,7 @@ pub use finish::{Finish, FinishEnd, Release};
 pub use instances::{Heartbeat, NewInstance, Recovered, Renewal, SignedOff};
 pub use listen::{Listener, Wake};
 pub use migrate::Migrated;
+pub use outbox::{Confirmed, HeldDelivery};
 pub use pool::{Limits, Param, Pool};
 pub use resolve::OnUnknown;
 pub use session::Session;
@@ -92,6 +94,8 @@ struct Inner {
     fleet_wakes: wakes::Wakes,
     /// Whether tenants had limits of what runs when a claim was answered last.
     has_limits: AtomicBool,
+    /// Rung when this process may have written a notification.
+    written: tokio::sync::Notify,
 }
 
 impl Db {
@@ -125,6 +129,7 @@ impl Db {
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
                 has_limits: AtomicBool::new(false),
+                written: tokio::sync::Notify::new(),
                 limits: limits.clone(),
             }),
         };

@@ -41,6 +41,7 @@ impl Db {
             read_at: get(row, "read_at", what)?,
             tallies,
             oldest_due: self.oldest_due(tenant).await?,
+            outbox: self.outbox_tally(tenant).await?,
             done_per_s: get(row, "done_per_s", what)?,
             failed_per_min: get(row, "failed_per_min", what)?,
             alive_instances: get(row, "alive_instances", what)?,

@@ -58,6 +58,8 @@ statements! {
     HELD = Read "held";
     /// See `finish_success.sql`.
     FINISH_SUCCESS = Write "finish_success";
+    /// See `finish_told.sql`.
+    FINISH_TOLD = Write "finish_told";
     /// See `succeeded.sql`.
     SUCCEEDED = Read "succeeded";
     /// See `finish.sql`.
@@ -134,6 +136,20 @@ statements! {
     CANCEL_REQUESTS = Read "cancel_requests";
     /// See `prune_instances.sql`.
     PRUNE_INSTANCES = Write "prune_instances";
+    /// See `outbox.sql`.
+    OUTBOX = Read "outbox";
+    /// See `outbox_tally.sql`.
+    OUTBOX_TALLY = Read "outbox_tally";
+    /// See `outbox_claim.sql`.
+    OUTBOX_CLAIM = Write "outbox_claim";
+    /// See `outbox_held.sql`.
+    OUTBOX_HELD = Read "outbox_held";
+    /// See `outbox_done.sql`.
+    OUTBOX_DONE = Write "outbox_done";
+    /// See `outbox_retry.sql`.
+    OUTBOX_RETRY = Write "outbox_retry";
+    /// See `outbox_prune.sql`.
+    OUTBOX_PRUNE = Write "outbox_prune";
     /// See `wake.sql`.
     WAKE = Read "wake";
     /// See `health.sql`.

@@ -99,6 +99,7 @@ impl Db {
                     (&characters, Type::INT4),
                     (&new.submitted_by.as_deref().map(storable), Type::TEXT),
                     (&(new.approval == Approval::Another), Type::BOOL),
+                    (&new.notify, Type::BOOL),
                 ],
             )
             .await?;

@@ -29,6 +29,18 @@ impl Db {
         self.wake_beside(Woken::Workers);
     }
 
+    /// Tells whoever delivers notifications that one may have been written: this process at once, also where no wake-up
+    /// comes through, and the others as [`Db::wake`] does.
+    pub(super) fn wake_deliverers(&self) {
+        self.inner.written.notify_one();
+        self.wake();
+    }
+
+    /// Waits until a statement of this process may have written a notification. For one waiter.
+    pub async fn notification_written(&self) {
+        self.inner.written.notified().await;
+    }
+
     /// Tells every process to read its own row now and not at its next heartbeat, as [`Db::wake`] does.
     pub(super) fn wake_fleet(&self) {
         self.wake_beside(Woken::Fleet);

@@ -158,7 +158,7 @@ pub struct Sum {
     pub committed: i64,
     /// Rows that had moved on.
     pub conflicts: i64,
-    /// Rows that are another's to decide about.
+    /// Rows that a rule leaves to another operator or to another day.
     pub refused: i64,
     /// Rows that are not there any more.
     pub not_found: i64,

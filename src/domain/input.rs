@@ -136,6 +136,8 @@ pub struct NewTask {
     pub submitted_by: Option<String>,
     /// Who may approve it, if it is held.
     pub approval: Approval,
+    /// Whether decisions about it and its final state are to be told (`taskdeck --no-ui --hook`).
+    pub notify: bool,
 }
 
 /// Whether a submitted task may run at once.
@@ -158,6 +160,7 @@ impl Default for NewTask {
             admission: Admission::Queue,
             submitted_by: None,
             approval: Approval::Anybody,
+            notify: false,
         }
     }
 }

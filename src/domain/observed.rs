@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::limit::AtLimit;
+use super::outbox::OutboxTally;
 use super::{InstanceId, InstanceState, Status, StopRequest, Task, TaskId};
 
 /// Which tasks a list shows.
@@ -134,6 +135,8 @@ pub struct Overview {
     pub tallies: Tallies,
     /// The due task that has waited longest; none if nothing is due.
     pub oldest_due: Option<OldestDue>,
+    /// What waits to be told; none if nothing does.
+    pub outbox: Option<OutboxTally>,
     /// Tasks finished per second: the sum of what live instances measured at their last heartbeat.
     pub done_per_s: f64,
     /// Attempts failed per minute: likewise.

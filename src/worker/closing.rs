@@ -46,6 +46,9 @@ pub struct Ended {
     pub left: Vec<TaskId>,
     /// Tasks whose end or return was on its way to the database: they are left too, unless it has arrived.
     pub unanswered: Vec<TaskId>,
+    /// Notifications, by task and version, whose delivery was begun and not confirmed: others deliver them once the
+    /// lease has passed, and to whom that comes for the second time.
+    pub undelivered: Vec<(TaskId, i64)>,
     /// Whether the database confirmed that the instance has ended and holds nothing.
     pub sign_off: SignOff,
     /// Whether anything besides may stay RUNNING whose number is not known.
@@ -87,7 +90,8 @@ pub(super) async fn run(core: Arc<Core>, mut parts: JoinSet<Part>) -> Ended {
         Settled::Left => left(&core),
         Settled::All if lost => {
             let left = still_held(&core, held, before.instance).await;
-            Ended { left, last_claim: core.last_claim(), ..Ended::default() }
+            let undelivered = undelivered(&core);
+            Ended { left, undelivered, last_claim: core.last_claim(), ..Ended::default() }
         }
         Settled::All => {
             core.stop.set();
@@ -114,7 +118,15 @@ pub(super) fn left(core: &Core) -> Ended {
         (ledger.held(), ledger.ending())
     };
     left.retain(|id| !unanswered.contains(id));
-    Ended { left, unanswered, sign_off: SignOff::Unconfirmed, last_claim: core.last_claim() }
+    let undelivered = undelivered(core);
+    let sign_off = SignOff::Unconfirmed;
+    Ended { left, unanswered, undelivered, sign_off, last_claim: core.last_claim() }
+}
+
+fn undelivered(core: &Core) -> Vec<(TaskId, i64)> {
+    let mut undelivered: Vec<(TaskId, i64)> = core.in_flight().values().copied().collect();
+    undelivered.sort_unstable();
+    undelivered
 }
 
 enum Settled {
@@ -144,7 +156,7 @@ async fn wait(core: &Arc<Core>) -> Settled {
             tell(core, reason);
             seen = phase;
         }
-        if core.claims_ended.is_set() && core.ledger().is_empty() {
+        if core.claims_ended.is_set() && core.deliveries_ended.is_set() && core.ledger().is_empty() {
             return Settled::All;
         }
         tokio::select! {

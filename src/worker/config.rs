@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::analyser::Analyser;
 use super::command::Command;
+use super::hook::Hook;
 use super::text_stats::{Deaf, Delayed, TextStats};
 use crate::domain::Backoff;
 use crate::domain::{Name, Refusal};
@@ -36,6 +37,8 @@ pub struct Config {
     pub analyser: AnalyserKind,
     /// When a failed attempt may be tried again.
     pub retry: Backoff,
+    /// What delivers notifications; none delivers none.
+    pub hook: Option<Hook>,
     /// The host's name, for `host:pid`.
     pub host: String,
     /// The process id, for `host:pid`.
@@ -84,6 +87,7 @@ impl Default for Config {
             cancels: Cancels::Heeded,
             analyser: AnalyserKind::TextStats,
             retry: Backoff { base: Duration::from_secs(1), cap: Duration::from_mins(5) },
+            hook: None,
             host: "localhost".to_owned(),
             pid: i32::try_from(std::process::id()).unwrap_or(i32::MAX),
             operator: "unknown".to_owned(),

@@ -98,6 +98,39 @@ pub enum WorkerEvent {
         /// Which, and what became of them.
         tasks: Vec<Recovered>,
     },
+    /// A notification was delivered.
+    Delivered {
+        /// The task.
+        id: TaskId,
+        /// The version that the change made.
+        version: i64,
+        /// Which delivery it was, from 1.
+        delivery: i64,
+    },
+    /// A delivery failed and another will follow.
+    NotDelivered {
+        /// The task.
+        id: TaskId,
+        /// The version that the change made.
+        version: i64,
+        /// Which delivery it was, from 1.
+        delivery: i64,
+        /// How long until it is due again, by the database's clock.
+        after: Duration,
+        /// Why.
+        error: String,
+    },
+    /// How a delivery ended is not this process's to say any more: another delivers it, perhaps a second time.
+    DeliveryDiscarded {
+        /// The task.
+        id: TaskId,
+        /// The version that the change made.
+        version: i64,
+        /// Which delivery it was, from 1.
+        delivery: i64,
+        /// Why.
+        why: &'static str,
+    },
     /// The lease was lost: analysers are stopped, their results discarded, and a new instance begins.
     LeaseLost {
         /// The instance that is lost.
@@ -184,6 +217,8 @@ pub enum Part {
     Listener,
     /// Publishes what is seen of the worker.
     View,
+    /// Delivers notifications.
+    Deliveries,
     /// Shuts it down.
     Closing,
 }
@@ -191,7 +226,10 @@ pub enum Part {
 impl Part {
     /// Whether work stops while it does not get through; the others only help.
     pub(super) const fn works(self) -> bool {
-        matches!(self, Self::Heart | Self::Claims | Self::Finishes | Self::Releases | Self::Closing)
+        matches!(
+            self,
+            Self::Heart | Self::Claims | Self::Finishes | Self::Releases | Self::Deliveries | Self::Closing
+        )
     }
 
     /// Its name in a log line.
@@ -206,6 +244,7 @@ impl Part {
             Self::Recovery => "recovery",
             Self::Listener => "listener",
             Self::View => "view",
+            Self::Deliveries => "deliveries",
             Self::Closing => "shutdown",
         }
     }

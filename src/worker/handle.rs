@@ -13,7 +13,7 @@ use super::finisher::{self, Lane};
 use super::hearing::Heard;
 use super::shared::{Core, Phase};
 use super::supervise::keep;
-use super::{claimer, heart, slots, watchers};
+use super::{claimer, heart, hook, slots, watchers};
 use crate::db::Db;
 use crate::domain::observed::LocalWorkers;
 
@@ -52,6 +52,11 @@ impl Worker {
             for slot in 0..core.config.workers {
                 keep(&mut parts, &core, Part::Slots, move |core| slots::run(core, slot));
             }
+        }
+        if let Some(hook) = core.config.hook.clone() {
+            keep(&mut parts, &core, Part::Deliveries, move |core| hook::run(core, hook.clone()));
+        } else {
+            core.deliveries_ended.set();
         }
         let (tell, ended) = watch::channel(None);
         let conductor = tokio::spawn({

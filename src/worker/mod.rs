@@ -6,7 +6,8 @@
 //! taken for done. Who wins a row is always decided by the database, never by anything in here.
 //!
 //! The parts, each a task of its own that begins again if it panics: one claimer, N slots, three lanes that commit,
-//! the heart, and those that look for cancel requests, dead instances and wake-ups. What they share is the
+//! the heart, those that look for cancel requests, dead instances and wake-ups, and the one that delivers
+//! notifications. What they share is the
 //! `ledger`, a plain value that says of every claim where it stands.
 
 mod analyser;
@@ -19,8 +20,10 @@ mod finisher;
 mod handle;
 mod hearing;
 mod heart;
+mod hook;
 mod latch;
 mod ledger;
+mod program;
 mod rates;
 mod shared;
 mod slots;
@@ -36,4 +39,5 @@ pub use config::{AnalyserKind, Cancels, Config};
 pub use event::{Events, Part, Shutdown, WorkerEvent};
 pub use handle::{Worker, WorkerHandle};
 pub use hearing::{Heard, How, Sound, listen};
+pub use hook::Hook;
 pub use text_stats::{Deaf, Delayed, TextStats};

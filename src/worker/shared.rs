@@ -1,5 +1,6 @@
 //! What the parts of one worker share.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use super::rates::Rates;
 use super::trouble::Troubles;
 use crate::db::{Db, DbError};
 use crate::domain::observed::{LocalWorkers, LostLease};
-use crate::domain::{InstanceId, InstanceState, StopMode, StopRequest};
+use crate::domain::{InstanceId, InstanceState, StopMode, StopRequest, TaskId};
 
 /// How far the worker is on its way out. It only ever moves on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +100,8 @@ pub(super) struct Bells {
     pub(super) unsure: Notify,
     /// Something that is shown has changed.
     pub(super) view: Notify,
+    /// There may be something to deliver, or a place for it.
+    pub(super) deliveries: Notify,
     /// The ledger may have become empty.
     pub(super) settled: Notify,
 }
@@ -117,6 +120,10 @@ pub(super) struct Core {
     pub(super) local: watch::Sender<LocalWorkers>,
     /// The claimer has ended: nothing more comes in.
     pub(super) claims_ended: Latch,
+    /// Nothing is delivered any more, nor was ever if nothing is to be.
+    pub(super) deliveries_ended: Latch,
+    /// Notifications whose delivery was begun and whose end is not confirmed: by number, with task and version.
+    in_flight: Mutex<BTreeMap<i64, (TaskId, i64)>>,
     /// The parts that go on until the last finish is committed may end.
     pub(super) stop: Latch,
     /// The worker has ended; what it still holds is left.
@@ -161,6 +168,8 @@ impl Core {
             life: watch::Sender::new(life),
             local: watch::Sender::new(local),
             claims_ended: Latch::default(),
+            deliveries_ended: Latch::default(),
+            in_flight: Mutex::default(),
             stop: Latch::default(),
             over: Latch::default(),
             heard: watch::Sender::default(),
@@ -174,6 +183,11 @@ impl Core {
 
     pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         lock(&self.ledger)
+    }
+
+    /// Notifications whose delivery was begun and whose end is not confirmed.
+    pub(super) fn in_flight(&self) -> MutexGuard<'_, BTreeMap<i64, (TaskId, i64)>> {
+        lock(&self.in_flight)
     }
 
     pub(super) fn rates(&self) -> MutexGuard<'_, Rates> {
@@ -281,6 +295,12 @@ impl Core {
 
     pub(super) fn trouble(&self) -> Option<String> {
         lock(&self.troubles).shown()
+    }
+
+    /// Waits until the lease of `instance` is lost.
+    pub(super) async fn lost_lease_of(&self, instance: InstanceId) {
+        let lost = |life: &Life| life.instance != instance || life.standing == Standing::Ended;
+        let _ = self.life.subscribe().wait_for(lost).await;
     }
 
     /// Waits until the process is on its way out.

@@ -7,8 +7,8 @@ use std::time::Instant;
 use futures_util::FutureExt as _;
 
 use super::analyser::{Analysis, Job};
-use super::command;
 use super::ledger::{Claim, End, Returned, Started};
+use super::program;
 use super::shared::Core;
 use crate::db::FinishEnd;
 
@@ -84,7 +84,7 @@ fn end(core: &Core, job: &Job, ended: std::thread::Result<Analysis>, limit: Limi
         Ok(Analysis::Failure { error }) => End::Finish(failure(core, job.attempt, error)),
         Ok(Analysis::Stopped { said }) if limit == Limit::Passed => {
             let within = core.config.task_timeout.unwrap_or_default();
-            End::Finish(failure(core, job.attempt, command::timed_out(within, &said)))
+            End::Finish(failure(core, job.attempt, program::timed_out(within, &said)))
         }
         Ok(Analysis::Stopped { .. }) => End::Stopped,
         Err(panic) => {

@@ -59,7 +59,7 @@ impl Troubles {
 
     /// Why the worker cannot work now, where it cannot.
     pub(super) fn shown(&self) -> Option<String> {
-        [Part::Heart, Part::Claims, Part::Finishes, Part::Releases]
+        [Part::Heart, Part::Claims, Part::Finishes, Part::Releases, Part::Deliveries]
             .iter()
             .find_map(|part| self.open.get(part).map(|outage| format!("{}: {}", part.name(), outage.latest)))
     }

@@ -80,6 +80,9 @@ pub(super) async fn recovery(core: Arc<Core>) {
                     // Old rows do no harm; the next turn tries again.
                     tracing::debug!(%error, "old instances were not forgotten");
                 }
+                if let Err(error) = core.db.prune_outbox().await {
+                    tracing::debug!(%error, "what was delivered long ago was not forgotten");
+                }
                 core.config.lease / 3
             }
             Err(error) => {
@@ -113,6 +116,7 @@ pub(super) async fn listener(core: Arc<Core>) {
 fn ring(core: &Core) {
     core.bells.work.notify_one();
     core.bells.cancels.notify_one();
+    core.bells.deliveries.notify_one();
 }
 
 /// Publishes what this process does when it changes, and every second while something runs.

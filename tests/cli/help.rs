@@ -16,6 +16,7 @@ fn help_of_the_program_and_of_each_command() {
         &["requeue"],
         &["events"],
         &["status"],
+        &["outbox"],
         &["instances"],
         &["queues"],
         &["pause"],

@@ -21,6 +21,7 @@ mod limits;
 mod list_show;
 mod lost_answers;
 mod many;
+mod outbox;
 mod private;
 mod queues;
 mod runner;

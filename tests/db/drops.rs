@@ -10,16 +10,20 @@ use taskdeck::domain::audit::AuditQuery;
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::input::SubmissionKey;
 use taskdeck::domain::observed::Filter;
+use taskdeck::domain::outbox::OutboxQuery;
 use taskdeck::domain::queue::QueueAct;
 use taskdeck::domain::{InstanceState, NewTask, StopMode, TaskId};
 
+use crate::bulk::{agreed, look};
+use crate::deliveries::{fill as fill_outbox, take};
 use crate::dropping::{Scene, calls, polled, pools_of_one};
 use crate::fleet::stop;
 use crate::limits;
 use crate::queues;
 use crate::scene::{
     LONG, beat, claim, decided, decision, failure, fill, name, new_instance, number, outside, quiet, request,
-    row, running, submit, success, until_no_transaction, until_no_waiter, until_waiting, worker, worker_with,
+    row, running, submit, submit_held, success, until_no_transaction, until_no_waiter, until_waiting, worker,
+    worker_with,
 };
 use crate::support::{PATIENCE, database, empty_database, open};
 
@@ -31,6 +35,7 @@ async fn every_statement_may_be_given_up_anywhere() {
     Box::pin(operators_calls(&scene)).await;
     Box::pin(readers_calls(&scene)).await;
     Box::pin(workers_calls(&scene)).await;
+    Box::pin(deliverers_calls(&scene)).await;
     Box::pin(calls_about_processes_and_queues(&scene)).await;
     Box::pin(opening(&scene)).await;
     Box::pin(a_large_tables_overview(&scene)).await;
@@ -69,6 +74,17 @@ async fn operators_calls(scene: &Scene) {
     scene
         .drop_everywhere("decide in vain", stale, async |db, seen| {
             db.decide(&decision(DecisionKind::Cancel, &[&seen]), &quiet).await
+        })
+        .await;
+    let held = async |db: &Db| {
+        submit_held(db, "a").await;
+        submit_held(db, "b").await;
+        agreed(&look(db, DecisionKind::Reject, &Filter::default()).await)
+    };
+    scene
+        .drop_everywhere("preview and decide_chunk", held, async |db, bulk| {
+            look(db, DecisionKind::Cancel, &bulk.matching.filter).await;
+            db.decide_chunk(&bulk, None, &quiet).await
         })
         .await;
     scene
@@ -184,6 +200,19 @@ async fn workers_calls(scene: &Scene) {
         })
         .await;
     scene.clear().await;
+    let succeeded = async |db: &Db| {
+        let done = success(&running(db, instance, "x").await);
+        db.finish(instance, "x", std::slice::from_ref(&done)).await.expect("finish");
+        done
+    };
+    scene
+        .drop_everywhere("a success that was sent before", succeeded, async |db, done| {
+            db.finish(instance, "x", &[done]).await
+        })
+        .await;
+    scene.clear().await;
+    scene.drop_everywhere("held", two, async |db, _| db.held(instance).await).await;
+    scene.clear().await;
     scene
         .drop_everywhere("claimed", two, async |db, claims| {
             let known: Vec<_> = claims.iter().map(|claimed| claimed.id).take(1).collect();
@@ -228,6 +257,49 @@ async fn workers_calls(scene: &Scene) {
     scene.drop_everywhere("heartbeat", other, async |db, id| db.heartbeat(id, &beat).await).await;
     scene.drop_everywhere("end_instance", other, async |db, id| db.end_instance(id, 1, 1).await).await;
     scene.drop_everywhere("prune_instances", nothing, async |db, ()| db.prune_instances().await).await;
+}
+
+async fn deliverers_calls(scene: &Scene) {
+    scene.clear().await;
+    let done = async |db: &Db| {
+        let ended = success(&running(db, scene.instance, "x").await);
+        db.finish(scene.instance, "x", std::slice::from_ref(&ended)).await.expect("finish");
+        ended
+    };
+    scene
+        .drop_everywhere("a success that was sent before", done, async |db, ended| {
+            db.finish(scene.instance, "x", &[ended]).await
+        })
+        .await;
+    scene.drop_everywhere("held", nothing, async |db, ()| db.held(scene.instance).await).await;
+    let waiting = async |db: &Db| {
+        scene.client.batch_execute("TRUNCATE taskdeck.outbox").await.expect("clear");
+        fill_outbox(&scene.test, 1, 2);
+        worker(db).await
+    };
+    scene
+        .drop_everywhere("claim_deliveries", waiting, async |db, by| db.claim_deliveries(by, None, 9).await)
+        .await;
+    let begun = async |db: &Db| {
+        let by = waiting(db).await;
+        (by, take(db, by, 9, &[]).await.remove(0))
+    };
+    scene
+        .drop_everywhere("deliveries_held", begun, async |db, (by, _)| db.deliveries_held(by, &[]).await)
+        .await;
+    scene
+        .drop_everywhere("delivered", begun, async |db, (by, held)| {
+            db.delivered(by, held.number, held.claim_no).await
+        })
+        .await;
+    scene
+        .drop_everywhere("not_delivered", begun, async |db, (by, held)| {
+            db.not_delivered(by, held.number, held.claim_no, "no", LONG).await
+        })
+        .await;
+    let query = OutboxQuery { task: None, tenant: None, after: None, limit: 9 };
+    scene.drop_everywhere("outbox", nothing, async |db, ()| db.outbox(&query).await).await;
+    scene.drop_everywhere("prune_outbox", nothing, async |db, ()| db.prune_outbox().await).await;
 }
 
 /// Cancels the task as it is now.

@@ -234,11 +234,12 @@ async fn with_a_tenants_first_limit_what_was_approved_today_counts() {
         decided(db, DecisionKind::Approve, &held(db, "billing").await).await;
     }
     decided(db, DecisionKind::Approve, &held(db, "legal").await).await;
-    // Let run by a requeue; brought back by the second one.
-    let rejected = decided(db, DecisionKind::Reject, &held(db, "billing").await).await;
-    let queued = decided(db, DecisionKind::Requeue, &rejected).await;
-    let canceled = decided(db, DecisionKind::Cancel, &queued).await;
-    decided(db, DecisionKind::Requeue, &canceled).await;
+    // Let run by a requeue; brought back by the others.
+    let mut gone = decided(db, DecisionKind::Reject, &held(db, "billing").await).await;
+    for _ in 0..3 {
+        let queued = decided(db, DecisionKind::Requeue, &gone).await;
+        gone = decided(db, DecisionKind::Cancel, &queued).await;
+    }
     let plain = decided(db, DecisionKind::Cancel, &submit_as(db, "x", &new("billing")).await).await;
     decided(db, DecisionKind::Requeue, &plain).await;
     let early = decided(db, DecisionKind::Approve, &held(db, "billing").await).await;

@@ -4,6 +4,7 @@ use taskdeck::db::{ClaimRequest, Db, DbError, Limits, NeededTo, Preview, Release
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::instance::{SeenInstance, Stop};
 use taskdeck::domain::observed::Filter;
+use taskdeck::domain::outbox::OutboxQuery;
 use taskdeck::domain::outcome::{DecisionOutcome, Finished, Verdict};
 use taskdeck::domain::queue::{QueueAct, QueueDecision};
 use taskdeck::domain::{InstanceId, InstanceState, NewTask, Status, StopMode, Task};
@@ -14,7 +15,7 @@ use crate::scene::{
     LONG, beat, claim, decide, decided, decision, failure, finish, history, name, new_instance, operation,
     quiet, request, row, running, submit, submit_as, submit_held, success, worker,
 };
-use crate::support::{database, open, psql};
+use crate::support::{open, psql};
 
 fn refused<T: std::fmt::Debug>(what: &str, answer: Result<T, DbError>) {
     match answer {
@@ -44,6 +45,14 @@ fn stop(id: InstanceId) -> Stop {
     }
 }
 
+fn everywhere() -> OutboxQuery {
+    OutboxQuery { task: None, tenant: None, after: None, limit: 9 }
+}
+
+fn told(tenant: &str) -> NewTask {
+    NewTask { notify: true, tenant: name(tenant), ..NewTask::default() }
+}
+
 /// What anybody may do who may look.
 async fn looks(db: &Db, task: &Task) {
     db.migrate().await.expect("there is nothing to migrate");
@@ -54,6 +63,7 @@ async fn looks(db: &Db, task: &Task) {
     db.instances(None).await.expect("instances");
     db.queues(None).await.expect("queues");
     db.tenant_limits(None).await.expect("limits");
+    db.outbox(&everywhere()).await.expect("outbox");
     db.health().await.expect("health");
     let query = taskdeck::db::ListQuery {
         filter: Filter::default(),
@@ -101,6 +111,10 @@ async fn a_viewer_sees_everything_and_changes_nothing() {
     refused("recover", viewer.recover("v").await);
     refused("end", viewer.end_instance(id, 0, 0).await);
     refused("prune", viewer.prune_instances().await);
+    refused("claim to deliver", viewer.claim_deliveries(id, None, 9).await);
+    refused("delivered", viewer.delivered(id, 1, 1).await);
+    refused("not delivered", viewer.not_delivered(id, 1, 1, "no", LONG).await);
+    refused("prune the outbox", viewer.prune_outbox().await);
     assert_eq!(company.everything(), before, "nothing was changed by any of them");
 }
 
@@ -124,6 +138,9 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
     decided(&operator, DecisionKind::Requeue, &canceled).await;
     let rejected = submit_held(&operator, "to be rejected").await;
     decided(&operator, DecisionKind::Reject, &rejected).await;
+    let to_be_told = submit_as(&operator, "to be told", &told("default")).await;
+    decided(&operator, DecisionKind::Cancel, &to_be_told).await;
+    assert_eq!(company.test.psql("SELECT move FROM taskdeck.outbox"), "cancel");
     operator.stop(&stop(id), &quiet).await.expect("stop");
     operator.decide_queue(&queue_decision(QueueAct::Pause, 0), &quiet).await.expect("pause");
     operator.decide_queue(&queue_decision(QueueAct::Resume, 1), &quiet).await.expect("resume");
@@ -145,6 +162,9 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
         "UPDATE taskdeck.events SET process = NULL",
         "UPDATE taskdeck.events SET at = now()",
         "ALTER TABLE taskdeck.events ALTER COLUMN process DROP DEFAULT",
+        "UPDATE taskdeck.outbox SET delivered_at = now()",
+        "DELETE FROM taskdeck.outbox",
+        "UPDATE taskdeck.tasks SET notify = false",
         "UPDATE taskdeck.tasks SET words = 7",
         "UPDATE taskdeck.tasks SET claim_no = 7",
         "UPDATE taskdeck.tasks SET tenant = 'mine'",
@@ -163,6 +183,7 @@ async fn an_operator_decides_and_cannot_rewrite_history_or_results() {
         assert!(error.contains("permission denied") || error.contains("must be owner"), "{sql}: {error}");
     }
     refused("claim", operator.claim_next(&request(id, 9)).await);
+    refused("claim to deliver", operator.claim_deliveries(id, None, 9).await);
     refused("recover", operator.recover("o").await);
     refused("register", operator.register(&new_instance(&["default"], LONG)).await);
     assert_eq!(company.everything(), before);
@@ -191,6 +212,27 @@ async fn a_worker_does_all_its_work_and_submits_nothing() {
     works.heartbeat(lost, &beat(InstanceState::Working, std::time::Duration::ZERO)).await.expect("beat");
     assert_eq!(works.recover("w").await.expect("recover").len(), 1);
     assert_eq!(row(owner, last.id).await.status, Status::Queued);
+    for end in 0..3 {
+        let task = submit_as(owner, "told", &NewTask { max_attempts: 1, ..told("default") }).await;
+        // What was put back stands before it.
+        let mut all = works.claim_next(&request(id, 9)).await.expect("claim");
+        let claimed = all.remove(all.iter().position(|one| one.id == task.id).expect("it too"));
+        let end = match end {
+            0 => success(&claimed),
+            _ => failure(&claimed, "no"),
+        };
+        finish(&works, id, &end).await;
+    }
+    assert_eq!(works.claim_deliveries(id, None, 9).await.expect("claim"), 3);
+    let held = works.deliveries_held(id, &[]).await.expect("held");
+    works.delivered(id, held[0].number, held[0].claim_no).await.expect("done");
+    works.not_delivered(id, held[1].number, held[1].claim_no, "no", LONG).await.expect("retry");
+    company.test.psql("UPDATE taskdeck.outbox SET delivered_at = delivered_at - interval '2 days'");
+    works.prune_outbox().await.expect("prune");
+    assert_eq!(company.test.psql("SELECT count(*) FROM taskdeck.outbox"), "2");
+    for running in works.claimed(id).await.expect("held") {
+        works.release(id, "w", "no", &[Release::new(running.id, running.claim_no)]).await.expect("release");
+    }
     works.end_instance(id, 1, 1).await.expect("end");
     works.prune_instances().await.expect("prune");
     let key = taskdeck::domain::input::SubmissionKey::fresh();
@@ -301,6 +343,18 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
         assert!(error.contains(refusal), "{sql}: {error}");
     }
     psql(&url, &event(acme)).expect("of what is hers she may record what she did");
+    // The notifications are whose the task is: written by both, seen by each alone.
+    for (db, tenant) in [(&ann, "acme"), (owner, "zeta")] {
+        let task = submit_as(db, "told", &told(tenant)).await;
+        decided(db, DecisionKind::Cancel, &task).await;
+    }
+    let seen = ann.outbox(&everywhere()).await.expect("outbox").rows;
+    assert_eq!(seen.iter().map(|row| row.notification.tenant.as_str()).collect::<Vec<_>>(), ["acme"]);
+    let waits = ann.overview(None).await.expect("overview").outbox.expect("one");
+    assert_eq!(waits.waiting, 1);
+    let forged = "INSERT INTO taskdeck.outbox (task_id, version, tenant, queue, move, status_before, status_after, actor) \
+                  VALUES (1, 99, 'zeta', 'default', 'cancel', 'QUEUED', 'CANCELED', 'ann')";
+    assert!(psql(&url, forged).expect_err("another tenant's").contains("row-level security"));
     // Somebody who belongs to nobody sees nothing, and a worker sees all.
     let stranger = company.login("sue", "viewer");
     for table in ["tasks", "tenant_members"] {
@@ -313,6 +367,10 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     decided(owner, DecisionKind::Cancel, &shared).await;
     let works = company.open("will", "worker").await;
     let id = worker(&works).await;
+    assert_eq!(works.claim_deliveries(id, None, 9).await.expect("claim"), 2);
+    let will = company.login("wilma", "worker");
+    assert_eq!(psql(&will, "DELETE FROM taskdeck.outbox"), Ok(String::new()));
+    assert_eq!(company.test.psql("SELECT count(*) FROM taskdeck.outbox"), "2", "what is not delivered stays");
     let all = ClaimRequest { limit: 9, ..request(id, 9) };
     assert_eq!(works.claim_next(&all).await.expect("claim").len(), 2, "what is still queued");
 }

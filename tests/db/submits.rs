@@ -33,6 +33,7 @@ async fn a_key_names_one_row() {
         admission: Admission::Hold,
         submitted_by: Some("alice".to_owned()),
         approval: Approval::Another,
+        notify: false,
     };
     let first = db.submit("one text", &new, &key("k"), &quiet).await.expect("submit");
     let task = &first.task;

@@ -24,9 +24,8 @@ fn argument(verb: &str) -> &'static str {
         "stop" => "--all",
         "pause" => "default no more",
         "resume" => "shut",
-        "filter" => "",
         "tenant" | "queue" => "default",
-        "tasks" | "workers" | "database" | "log" | "help" => "",
+        "filter" | "tasks" | "workers" | "database" | "log" | "help" => "",
         other => panic!("say what is typed behind `{other}`"),
     }
 }

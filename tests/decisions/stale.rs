@@ -1,7 +1,7 @@
 //! A row that came back to the state in which it was seen is another row: what was decided about the old one is refused.
 
 use serde_json::json;
-use taskdeck::db::Db;
+use taskdeck::db::{Db, Release};
 use taskdeck::domain::decision::DecisionKind;
 use taskdeck::domain::outcome::Finished;
 use taskdeck::domain::{InstanceId, NewTask, Status, Task};
@@ -43,7 +43,9 @@ async fn returned(db: &Db, instance: InstanceId, status: Status) -> Returned {
         Status::Running => {
             let claimed = claim(db, instance).await;
             let seen = row(db, claimed.id).await;
-            db.release(instance, "w", "stops", &[(claimed.id, claimed.claim_no)]).await.expect("release");
+            db.release(instance, "w", "stops", &[Release::new(claimed.id, claimed.claim_no)])
+                .await
+                .expect("release");
             claim(db, instance).await;
             let now = row(db, claimed.id).await;
             (seen, now)

@@ -12,6 +12,9 @@ mod process;
 #[path = "../support/proxy.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
+#[path = "../support/receiver.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod receiver;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod support;
@@ -26,6 +29,7 @@ mod clocks;
 mod files;
 mod frozen;
 mod hearing;
+mod hooks;
 mod killed;
 mod reluctant;
 mod signalled;

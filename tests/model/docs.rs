@@ -9,10 +9,11 @@ const COUNTEREXAMPLES: [&str; 3] = [
 ];
 
 /// Where the other tests are that the protocol names.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     include_str!("conformance.rs"),
     include_str!("holds.rs"),
     include_str!("../db/claims.rs"),
+    include_str!("../db/deliveries.rs"),
     include_str!("../db/fleet.rs"),
     include_str!("../db/four_eyes.rs"),
     include_str!("../db/leases.rs"),

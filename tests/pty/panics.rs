@@ -108,6 +108,7 @@ fn setup() -> Setup {
         grace: Duration::from_secs(30),
         max_input_bytes: 1_000,
         approval: taskdeck::domain::Approval::Anybody,
+        notify: false,
         tenant: Name::default_name(),
         queue: Name::default_name(),
         max_attempts: 3,

@@ -105,10 +105,12 @@ fn request(world: &World) -> RequestId {
 fn moved(id: i64, actor: &str, movement: &str, status: Status, reason: Option<&str>) -> Left {
     let last = LastChange {
         actor: actor.to_owned(),
+        process: None,
         movement: movement.to_owned(),
         at: ago(4),
         ago_ms: 4_000,
         version_after: 4,
+        process: None,
         reason: reason.map(str::to_owned),
     };
     let task = Task { version: 4, ..task(id, status, 4, "billing", "import") };
@@ -200,18 +202,19 @@ fn how_many_and_the_way_out_are_never_cut() {
         }
     }
     // At 80x24 nothing of any of them is cut.
-    for world in [
-        bulk_question(),
-        bulk_question_counting(),
-        bulk_question_everything(),
-        bulk_question_failed(),
-        bulk_running(),
-        bulk_stopping(),
-        bulk_stopped(),
-        bulk_done(),
-        bulk_unknown(),
-    ] {
-        let mut world = world;
+    let scenes = [
+        bulk_question,
+        bulk_question_counting,
+        bulk_question_everything,
+        bulk_question_failed,
+        bulk_running,
+        bulk_stopping,
+        bulk_stopped,
+        bulk_done,
+        bulk_unknown,
+    ];
+    for scene in scenes {
+        let mut world = scene();
         world.size(80, 24);
         let (buffer, _) = world.draw(&plain(), 80, 24);
         let text = text_of(&buffer);

@@ -159,6 +159,7 @@ pub(crate) fn overview(done_per_s: f64) -> Overview {
         done_per_s,
         failed_per_min: 0.0,
         alive_instances: 2,
+        outbox: None,
         lost_instances: 1,
     }
 }

@@ -2,10 +2,11 @@
 
 use taskdeck::app::Message;
 use taskdeck::domain::Status;
-use taskdeck::domain::observed::Listed;
+use taskdeck::domain::observed::{Listed, Overview};
+use taskdeck::domain::outbox::OutboxTally;
 use taskdeck::ui::{Charset, Look, Theme};
 
-use crate::fixtures::{instances, local, rows, task};
+use crate::fixtures::{health, instances, local, overview, rows, task};
 use crate::world::{HERE, World, instance, plain, text_of};
 
 fn screen(world: &World, look: &Look, width: u16, height: u16) -> Vec<String> {
@@ -159,4 +160,23 @@ fn the_input_gets_what_the_words_before_it_do_not_need() {
     let quiet = (1..9).rev().map(|id| Listed::Task(Box::new(task(id, Status::Succeeded, 2, "a", "x"))));
     world.list(quiet.collect());
     assert!(input(&world) >= 30, "{}", input(&world));
+}
+
+/// What waits to be told stands on screen 3, only while something does, and made harmless.
+#[test]
+fn what_waits_to_be_told_stands_with_the_database() {
+    let mut world = World::busy();
+    world.press("3").send(Message::HealthLoaded(Box::new(health())));
+    assert!(!screen(&world, &plain(), 120, 40).join("\n").contains("OUTBOX"));
+    let error = "exit 1: no such host\u{1b}[31m\nand more".to_owned();
+    let mut tally = OutboxTally { waiting: 3, failing: 1, oldest_ms: 12_400, error: Some(error) };
+    world.send(Message::OverviewLoaded(Overview { outbox: Some(tally.clone()), ..overview(40.0) }));
+    let lines = screen(&world, &plain(), 120, 40);
+    let line = lines.iter().find(|line| line.contains("OUTBOX")).expect("a line");
+    assert!(line.contains("OUTBOX  3 wait, oldest 12 s, 1 failing: exit 1: no such host\\e[31m"), "{line}");
+    assert!(!lines.join("\n").contains("and more"), "the first line of what it said");
+    tally = OutboxTally { waiting: OutboxTally::COUNTED, failing: 0, ..tally };
+    world.send(Message::OverviewLoaded(Overview { outbox: Some(tally), ..overview(40.0) }));
+    let lines = screen(&world, &plain(), 120, 40).join("\n");
+    assert!(lines.contains("OUTBOX  10,000+ wait, oldest 12 s") && !lines.contains("failing"), "{lines}");
 }

@@ -61,6 +61,7 @@ pub(crate) fn session() -> Session {
         grace: Duration::from_secs(30),
         max_input_bytes: 1024 * 1024,
         approval: Approval::Anybody,
+        notify: false,
         tenant: Name::default_name(),
         queue: Name::default_name(),
         max_attempts: 3,

@@ -7,10 +7,14 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod proxy;
 
+#[path = "../support/receiver.rs"]
+mod receiver;
+
 mod cancels;
 mod commands;
 mod failover;
 mod faults;
+mod hooks;
 mod leases;
 mod lost;
 mod outages;

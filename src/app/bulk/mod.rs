@@ -8,6 +8,7 @@
 mod question;
 mod run;
 mod select;
+mod words;
 
 pub use question::{BulkQuestion, Shown, StateLine};
 pub use run::{BulkEnd, BulkRun, Phase, Stopping};

@@ -55,6 +55,22 @@ fn only_ctrl_s_submits() {
     assert!(console.state.overlays.is_empty() && console.state.submit.text.is_empty());
 }
 
+/// Where the program is set up so, what is submitted is to be told of.
+#[test]
+fn a_submit_asks_for_notifications_as_it_is_set_up() {
+    for notify in [false, true] {
+        let mut console = Console::with(page([task(1)]));
+        console.state.session.notify = notify;
+        let effects = console.press("n h i ctrl-s");
+        let [Effect::Submit { task: new, .. }] = &effects[..] else { panic!("{effects:?}") };
+        assert_eq!(new.notify, notify);
+        console.press("esc : l i n e s space f enter");
+        let effects = console.press("y");
+        let Some(Effect::SubmitLines { task: new, .. }) = effects.last() else { panic!("{effects:?}") };
+        assert_eq!(new.notify, notify);
+    }
+}
+
 #[test]
 fn the_text_survives_and_sent_again_unchanged_it_is_the_same_submit() {
     let mut console = Console::with(page([task(1)]));

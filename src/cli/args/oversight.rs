@@ -1,5 +1,5 @@
-//! What `events`, `pause`, `resume`, `limit` and `stop` are told: what is about the history, queues, tenants and
-//! processes, not one task.
+//! What `events`, `outbox`, `pause`, `resume`, `limit` and `stop` are told: what is about the history, notifications,
+//! queues, tenants and processes, not one task.
 
 use std::path::PathBuf;
 
@@ -26,6 +26,20 @@ pub struct EventsArgs {
     /// Go on with what happens from now on, until a signal; in JSON a line each
     #[arg(long)]
     pub follow: bool,
+}
+
+/// Which notifications.
+#[derive(Debug, Args)]
+pub struct OutboxArgs {
+    /// All of this task, delivered ones too (they are kept for a day)
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub task: Option<String>,
+    /// Only with a higher number: the next page
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    pub after: Option<String>,
+    /// The most notifications, the oldest of them [default: 50]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub limit: Option<String>,
 }
 
 /// Which queue to decide about.

@@ -96,11 +96,7 @@ pub(super) fn sum(preview: &Preview, sum: &Sum) -> Vec<String> {
         "had moved on after they were read and were left as they are",
     ));
     lines.extend(left(sum.not_found, "is not there any more", "are not there any more"));
-    lines.extend(left(
-        sum.refused,
-        "was left: whoever submitted it may not let it run (four eyes)",
-        "were left: whoever submitted them may not let them run (four eyes)",
-    ));
+    lines.extend(left(sum.refused, "was refused and left as it is", "were refused and left as they are"));
     lines
 }
 

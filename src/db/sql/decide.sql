@@ -11,6 +11,7 @@
 -- requeue of what was held and that nobody ever let run. Days are those of UTC by the database's clock, and never go back.
 -- Whether it was held is read by the snapshot: in the events, or where the reject or cancel that this waited for was not
 -- committed yet, in the row as it was then.
+-- Each row that it changed and whose task is to be told of gets its notification in the same statement.
 -- A row that is missing does not exist or is another tenant's.
 -- Indexes: the primary keys, and events_task for a requeue under either rule. `cur` locks the rows in ascending id, so that two decisions about the same rows
 -- cannot deadlock, and reads each as its last writer left it: the loser is told the present, not its snapshot.
@@ -111,6 +112,13 @@ WITH cur AS MATERIALIZED (
     SELECT upd.id, $5, CASE WHEN upd.status = 'RUNNING' THEN 'request-cancel' ELSE $1 END,
            judged.status, upd.status, judged.version, upd.version, $6, $7
     FROM upd JOIN judged ON judged.id = upd.id
+), told AS (
+    INSERT INTO {schema}.outbox
+        (task_id, version, tenant, queue, move, status_before, status_after, actor, reason)
+    SELECT upd.id, upd.version, upd.tenant, upd.queue,
+           CASE WHEN upd.status = 'RUNNING' THEN 'request-cancel' ELSE $1 END, judged.status, upd.status, $5, $6
+    FROM upd JOIN judged ON judged.id = upd.id
+    WHERE upd.notify
 ), t AS (
     SELECT upd.*, true AS changed FROM upd
     UNION ALL

@@ -3,7 +3,8 @@
 -- $1 uuid, $2 bigint, $3 bigint, $4 boolean succeeded, $5 bigint words, $6 bigint bytes, $7 bigint runes,
 -- $8 text output, $9 text error, $10 seconds until a retry, $11 text actor, $12 uuid operation id.
 -- One row if the task exists: `changed` tells whether this statement ended the claim, `own` whether this same
--- success had been committed before; then the row's state and claim number. Zero rows: no such task.
+-- success had been committed before; then the row's state and claim number, and whether a notification was written with
+-- its final state. Zero rows: no such task.
 -- A success leaves no event: it is known again by its claim and by its very result in the row. Any other end is
 -- known again by its event (`finished.sql`), which this statement could not see if it waited for the row.
 -- As in `finish_success.sql`, `t.status || ''` keeps the planner off tasks_running.
@@ -35,7 +36,7 @@ WITH cur AS MATERIALIZED (
       AND t.status || '' = 'RUNNING'
       AND t.claimed_by = $1
       AND t.claim_no = $3
-    RETURNING t.id, t.status, t.version, t.claim_no
+    RETURNING t.id, t.status, t.version, t.claim_no, t.tenant, t.queue, t.notify AND t.status <> 'QUEUED' AS told
 ), recorded AS (
     INSERT INTO {schema}.events
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
@@ -45,10 +46,18 @@ WITH cur AS MATERIALIZED (
            'RUNNING', upd.status, upd.version - 1, upd.version,
            CASE WHEN upd.status <> 'CANCELED' THEN $9 END, $12, $1
     FROM upd WHERE upd.status <> 'SUCCEEDED'
+), told AS (
+    INSERT INTO {schema}.outbox
+        (task_id, version, tenant, queue, move, status_before, status_after, actor, reason)
+    SELECT upd.id, upd.version, upd.tenant, upd.queue,
+           CASE upd.status WHEN 'CANCELED' THEN 'stop' WHEN 'SUCCEEDED' THEN 'finish' ELSE 'fail' END,
+           'RUNNING', upd.status, $11, CASE WHEN upd.status = 'FAILED' THEN $9 END
+    FROM upd WHERE upd.told
 )
 SELECT upd.id IS NOT NULL AS changed,
        cur.status = 'SUCCEEDED' AND cur.claimed_by = $1 AND cur.claim_no = $3 AND $4 AND cur.words = $5
          AND cur.bytes = $6 AND cur.runes = $7 AND cur.output IS NOT DISTINCT FROM $8 AS own,
        coalesce(upd.status, cur.status) AS status,
-       cur.claim_no
+       cur.claim_no,
+       coalesce(upd.told, false) AS told
 FROM cur LEFT JOIN upd ON upd.id = cur.id

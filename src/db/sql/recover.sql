@@ -1,7 +1,7 @@
 -- Takes up to $1 RUNNING tasks back from instances that no longer live: QUEUED, or FAILED when the attempts
 -- are spent, or CANCELED when that was requested.
 -- $1 bigint, $2 text actor, $3 uuid operation id.
--- Returns what it changed. `SKIP LOCKED`, so that several recoverers share the work; the condition on `t`
+-- Returns what it changed; `told` tells whether a notification was written with a final state. `SKIP LOCKED`, so that several recoverers share the work; the condition on `t`
 -- decides: state, owner, claim number, and an owner that is lost with its lease past by the database's clock,
 -- or ended, or unknown.
 -- `dead` joins by the statement's snapshot. Where a row was taken back and claimed again before it is locked, the
@@ -40,7 +40,8 @@ WITH dead AS MATERIALIZED (
       AND t.status = 'RUNNING'
       AND t.claimed_by = dead.claimed_by
       AND t.claim_no = dead.claim_no
-    RETURNING t.id, t.status, t.version, t.claim_no, e.reason, dead.claimed_by
+    RETURNING t.id, t.status, t.version, t.claim_no, t.tenant, t.queue, e.reason, dead.claimed_by,
+              t.notify AND t.status <> 'QUEUED' AS told
 ), owners AS MATERIALIZED (
     SELECT i.id FROM {schema}.instances i
     WHERE i.id IN (SELECT claimed_by FROM upd)
@@ -57,5 +58,9 @@ WITH dead AS MATERIALIZED (
         (task_id, actor, move, status_before, status_after, version_before, version_after, reason,
          operation_id, instance)
     SELECT id, $2, 'recover', 'RUNNING', status, version - 1, version, reason, $3, claimed_by FROM upd
+), told AS (
+    INSERT INTO {schema}.outbox
+        (task_id, version, tenant, queue, move, status_before, status_after, actor, reason)
+    SELECT id, version, tenant, queue, 'recover', 'RUNNING', status, $2, reason FROM upd WHERE told
 )
-SELECT id, status, claim_no, reason FROM upd ORDER BY id
+SELECT id, status, claim_no, reason, told FROM upd ORDER BY id

@@ -2,7 +2,7 @@
 -- $1 uuid[] submission ids, $2 text[] the submitters' own keys, $3 text[] texts, $4 tenant, $5 queue,
 -- $6 status (QUEUED or SUBMITTED), $7 priority, $8 max_attempts, $9 delay in seconds,
 -- $10 how many characters of each text to return, $11 text who submits, $12 boolean: they may not approve it
--- themselves.
+-- themselves; $13 boolean: its decisions and its final state are to be told (`outbox`).
 -- Returns one row for each task made. A submission id that is missing from the answer was there before, as an id is
 -- unique over all tenants: `submitted.sql` finds it, or tells by not finding it that it is another tenant's. If another
 -- submit of the same id is under way, this one waits for it.
@@ -17,8 +17,8 @@ WITH texts AS (
     RETURNING id, submission, input, submitted_by, four_eyes
 ), t AS (
     INSERT INTO {schema}.tasks
-        (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at)
-    SELECT id, $4, $5, $6, $7, $8, now(), now() + make_interval(secs => $9)
+        (id, tenant, queue, status, priority, max_attempts, created_at, scheduled_at, notify)
+    SELECT id, $4, $5, $6, $7, $8, now(), now() + make_interval(secs => $9), $13
     FROM texts
     RETURNING *
 )

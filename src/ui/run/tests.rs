@@ -84,6 +84,7 @@ fn state() -> State {
         grace: Duration::from_secs(30),
         max_input_bytes: 1_000,
         approval: Approval::Anybody,
+        notify: false,
         tenant: Name::default_name(),
         queue: Name::default_name(),
         max_attempts: 3,

@@ -37,6 +37,9 @@ const STATEMENT: [Column; 6] = [
 /// From here on an open transaction is worth a look.
 const LONG: Duration = Duration::from_mins(5);
 
+/// An error may be long: it must not push the pools off the screen.
+const OUTBOX_LINES: usize = 2;
+
 /// From so many columns on, pools and statements stand side by side.
 const SIDE_BY_SIDE: u16 = 130;
 
@@ -92,6 +95,10 @@ fn server_lines(paint: &mut Paint<'_>, state: &State, width: usize, room: usize)
     let mut lines = told("SERVER", &server, if odd { Role::Running } else { Role::Plain }, width);
     lines.extend(connections(health, width));
     lines.extend(oldest(state, health, width));
+    if let Some(outbox) = state.overview.as_ref().and_then(|read| read.value.outbox.as_ref()) {
+        let role = if outbox.failing > 0 { Role::Attention } else { Role::Plain };
+        lines.extend(told("OUTBOX", &outbox.words(), role, width).into_iter().take(OUTBOX_LINES));
+    }
     lines.push(Vec::new());
     if health.waits.is_empty() {
         lines.extend(told("WAITS", "nobody waits for a lock", Role::Plain, width));

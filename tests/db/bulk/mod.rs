@@ -15,6 +15,7 @@ use taskdeck::domain::outcome::{DecisionOutcome, Verdict};
 use taskdeck::domain::{Approval, NewTask, Seen, Status, TaskId};
 use tokio_postgres::Client;
 
+use crate::limits;
 use crate::scene::{
     decided, fill, name, number, outside, quiet, row, submit, submit_as, submit_held, until_waiting,
 };
@@ -25,12 +26,12 @@ fn patient() -> Limits {
     Limits { lock: Duration::from_secs(50), statement: Duration::from_secs(55), ..Limits::default() }
 }
 
-async fn look(db: &Db, kind: DecisionKind, filter: &Filter) -> Preview {
+pub(crate) async fn look(db: &Db, kind: DecisionKind, filter: &Filter) -> Preview {
     db.preview(kind, filter, None).await.expect("a look")
 }
 
 /// alice's decision about exactly what was found.
-fn agreed(preview: &Preview) -> Bulk {
+pub(crate) fn agreed(preview: &Preview) -> Bulk {
     Bulk {
         matching: preview.matching.clone(),
         operator: "alice".to_owned(),
@@ -329,6 +330,26 @@ async fn four_eyes_rows_drop_out_with_their_reason() {
     assert_eq!(sum.examples.len(), 1);
     assert_eq!(sum.examples[0].verdict, Verdict::Refused { task: hers[0].clone() });
     assert_eq!(row(db, hers[0].id).await, hers[0]);
+}
+
+/// What a tenant's day has room for is approved, the rest told; another tenant's rows are none of its business.
+#[tokio::test]
+async fn what_a_limit_has_left_is_used_and_the_rest_is_told() {
+    let test = database().await;
+    let db = &test.db;
+    limits::set(db, &limits::decision("billing", None, Some(3), 0)).await;
+    for tenant in ["billing", "billing", "other", "billing", "billing", "other", "billing"] {
+        limits::held(db, tenant).await;
+    }
+    let sum = run(db, &agreed(&look(db, DecisionKind::Approve, &Filter::default()).await)).await;
+    assert_eq!((sum.committed, sum.refused, sum.outcome()), (5, 2, DecisionOutcome::Refused));
+    let left: Vec<i64> = sum.examples.iter().map(|left| left.seen.id.0).collect();
+    assert_eq!(left, [5, 7]);
+    for left in &sum.examples {
+        assert!(matches!(left.verdict, Verdict::OverLimit { .. }), "{left:?}");
+    }
+    assert_eq!(changed(&outside(&test.url).await).await, BTreeSet::from([1, 2, 3, 4, 6]));
+    assert_eq!(limits::used(db, "billing").await.approved_today, 3);
 }
 
 /// A tenant with few rows among many and a few rows of a tenant with many are found in few calls, and a look that was

@@ -44,7 +44,8 @@ async fn explain(client: &Client, statement: Statement, asked: &Asked<'_>) -> se
     rows[0].get(0)
 }
 
-/// A hundred thousand rows: every fifth has failed, ten are of a rare tenant, ten are held and ten wait.
+/// A hundred thousand rows: every fifth has failed, ten are of a rare tenant and every thirtieth of a middling one, ten
+/// are held and ten wait.
 #[tokio::test]
 async fn no_call_reads_more_than_its_windows() {
     let test = database().await;
@@ -56,7 +57,9 @@ async fn no_call_reads_more_than_its_windows() {
              UPDATE taskdeck.tasks SET status = 'SUBMITTED', finished_at = NULL WHERE id % 10000 = 2; \
              UPDATE taskdeck.tasks SET status = 'QUEUED', finished_at = NULL WHERE id % 10000 = 4; \
              UPDATE taskdeck.tasks SET tenant = 'rare' WHERE id % 10000 = 1; \
-             UPDATE taskdeck.task_inputs SET tenant = 'rare' WHERE id % 10000 = 1",
+             UPDATE taskdeck.task_inputs SET tenant = 'rare' WHERE id % 10000 = 1; \
+             UPDATE taskdeck.tasks SET tenant = 'middling' WHERE id % 30 = 8; \
+             UPDATE taskdeck.task_inputs SET tenant = 'middling' WHERE id % 30 = 8",
         )
         .await
         .expect("change");
@@ -72,6 +75,11 @@ async fn no_call_reads_more_than_its_windows() {
         ("what has failed, from the middle on", asked(&ended[..], None, None, 50_000), 10_000.0),
         ("what lives", asked(&live[..], None, None, i64::MIN), 20.0),
         ("what of a rare tenant has failed", asked(&ended[..], Some("rare"), None, i64::MIN), 5_010.0),
+        (
+            "what of a middling tenant has failed",
+            asked(&ended[..], Some("middling"), None, i64::MIN),
+            8_400.0,
+        ),
         ("what of the large tenant has failed", asked(&ended[..], Some("default"), None, i64::MIN), 10_000.0),
         ("what of a tenant that nobody is", asked(&ended[..], Some("nobody"), None, i64::MIN), 5_000.0),
         ("a text", asked(&ended[..], None, Some("text 77"), i64::MIN), 5_000.0),

@@ -5,6 +5,9 @@ ALTER TABLE {schema}.tasks ADD COLUMN notify boolean NOT NULL DEFAULT false;
 
 -- One row for each change that is to be told; the version that it made is its place in the task's order.
 CREATE TABLE {schema}.outbox (
+    -- In the order of writing; of one task's rows it is the order of their versions too, as each is written under the
+    -- task's row lock.
+    id             bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     task_id        bigint      NOT NULL,
     version        bigint      NOT NULL,
     tenant         text        NOT NULL,
@@ -21,7 +24,9 @@ CREATE TABLE {schema}.outbox (
     due_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     error          text,
     delivered_at   timestamptz,
-    PRIMARY KEY (task_id, version)
-);
-CREATE INDEX outbox_due ON {schema}.outbox (due_at, task_id, version) WHERE delivered_at IS NULL;
+    CONSTRAINT outbox_change UNIQUE (task_id, version)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+CREATE INDEX outbox_due ON {schema}.outbox (due_at, id) WHERE delivered_at IS NULL;
+CREATE INDEX outbox_undelivered ON {schema}.outbox (id) WHERE delivered_at IS NULL;
+CREATE INDEX outbox_claimed ON {schema}.outbox (claimed_by) WHERE delivered_at IS NULL AND claimed_by IS NOT NULL;
 CREATE INDEX outbox_delivered ON {schema}.outbox (delivered_at) WHERE delivered_at IS NOT NULL;

@@ -5,7 +5,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::domain::text::is_hostile;
+use super::text::is_hostile;
 
 /// Writes compact JSON with controls (C1 too) and direction marks as `\u` escapes.
 struct Escaping;
@@ -29,7 +29,7 @@ impl Formatter for Escaping {
 ///
 /// # Errors
 /// None that the values of this program can cause; the serializer's own otherwise.
-pub(super) fn document<T: Serialize>(value: &T) -> io::Result<String> {
+pub fn document<T: Serialize>(value: &T) -> io::Result<String> {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Escaping);
     value.serialize(&mut serializer)?;

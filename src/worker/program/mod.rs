@@ -1,7 +1,7 @@
-//! `command`: runs a program with the text on its standard input.
+//! Runs a program with something on its standard input: the `command` analyser and the hook are made of it.
 //!
-//! Invariant: it returns only when the program's process group is gone (or, after SIGKILL, when there is nothing
-//! left to try), so that a task never ends while its program runs.
+//! Invariant: a run returns only when the program's process group is gone (or, after SIGKILL, when there is nothing
+//! left to try), so that nothing is said to have ended while its program runs.
 
 mod capture;
 mod group;
@@ -10,12 +10,11 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, FusedFuture};
+use futures_util::future::FusedFuture;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin};
 
-use super::analyser::{Analyser, Analysis, Cancel, Doing, Job};
-use super::text_stats::count;
+use super::analyser::{Cancel, Doing};
 use crate::domain::{Refusal, figure};
 use capture::{Head, Tail};
 use group::Group;
@@ -31,96 +30,136 @@ const LEFT_BEHIND: Duration = Duration::from_millis(500);
 
 /// A program to run, and how it is ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
-    program: String,
+pub(super) struct Program {
+    name: String,
     arguments: Vec<String>,
     grace: Duration,
 }
 
-impl Command {
-    /// Splits `line` in the shell's quoting; no shell runs it (`sh -c '…'` is the way to ask for one). `grace` is
-    /// the time between SIGTERM and SIGKILL.
+/// What a run is given.
+#[derive(Debug)]
+pub(super) struct Given<'a> {
+    /// Its standard input.
+    pub(super) stdin: &'a str,
+    /// What stands in its environment besides this process's own.
+    pub(super) variables: &'a [(&'static str, String)],
+    /// What becomes of its standard output.
+    pub(super) output: Output,
+}
+
+/// What becomes of a program's standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    /// Its beginning is kept.
+    Kept,
+    /// Nobody reads it.
+    Discarded,
+}
+
+/// How a run ended. Nothing of it runs any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// By itself, with exit code 0.
+    Well {
+        /// What it wrote, where that is kept.
+        output: String,
+    },
+    /// By itself and otherwise, or it could not be started.
+    Badly {
+        /// How, with the end of what it said on standard error.
+        error: String,
+    },
+    /// After it was asked to.
+    Stopped {
+        /// The end of what it said on standard error.
+        said: String,
+    },
+}
+
+impl Program {
+    /// Splits the `line` of a setting in the shell's quoting; no shell runs it (`sh -c '…'` is the way to ask for one).
+    /// `grace` is the time between SIGTERM and SIGKILL.
     ///
     /// # Errors
     /// Refuses an empty line, an open quote, and a NUL.
-    pub fn parse(line: &str, grace: Duration) -> Result<Self, Refusal> {
+    pub(super) fn parse(setting: &'static str, line: &str, grace: Duration) -> Result<Self, Refusal> {
         if line.contains('\0') {
-            return Err(Refusal::new("exec", "has a NUL, which no argument can hold"));
+            return Err(Refusal::new(setting, "has a NUL, which no argument can hold"));
         }
         let mut words = shell_words::split(line)
-            .map_err(|error| Refusal::new("exec", format!("cannot be split into words: {error}")))?
+            .map_err(|error| Refusal::new(setting, format!("cannot be split into words: {error}")))?
             .into_iter();
-        let program = words
+        let name = words
             .next()
-            .filter(|program| !program.is_empty())
-            .ok_or_else(|| Refusal::new("exec", "names no program"))?;
-        Ok(Self { program, arguments: words.collect(), grace })
+            .filter(|name| !name.is_empty())
+            .ok_or_else(|| Refusal::new(setting, "names no program"))?;
+        Ok(Self { name, arguments: words.collect(), grace })
     }
 
-    fn spawn(&self, job: &Job) -> std::io::Result<Child> {
-        tokio::process::Command::new(&self.program)
+    fn spawn(&self, given: &Given<'_>) -> std::io::Result<Child> {
+        tokio::process::Command::new(&self.name)
             .args(&self.arguments)
-            .env("TASKDECK_TASK_ID", job.id.to_string())
-            .env("TASKDECK_CLAIM_NO", job.claim_no.to_string())
-            .env("TASKDECK_TENANT", &job.tenant)
+            .envs(given.variables.iter().map(|(name, value)| (name, value)))
             // The service manager listens to this process, not to what it runs.
             .env_remove("NOTIFY_SOCKET")
-            // The command gets a text, not the database: where it is and its password are this process's own.
+            // The program gets a text, not the database: where it is and its password are this process's own.
             .env_remove("TASKDECK_DATABASE_URL")
             .env_remove("DATABASE_URL")
             .env_remove("PGPASSWORD")
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdout(match given.output {
+                Output::Kept => Stdio::piped(),
+                Output::Discarded => Stdio::null(),
+            })
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
     }
 
-    async fn run(&self, job: &Job, cancel: &Cancel, doing: &Doing) -> Analysis {
+    /// Runs it to its end; `cancel` asks it to end, and `doing` says what it is at.
+    pub(super) async fn run(&self, given: &Given<'_>, cancel: &Cancel, doing: &Doing) -> Ended {
         if cancel.is_requested() {
-            return Analysis::Stopped { said: String::new() };
+            return Ended::Stopped { said: String::new() };
         }
-        let mut child = match self.spawn(job) {
+        let mut child = match self.spawn(given) {
             Ok(child) => child,
             Err(error) => {
-                return Analysis::Failure { error: format!("cannot start `{}`: {error}", self.program) };
+                return Ended::Badly { error: format!("cannot start `{}`: {error}", self.name) };
             }
         };
         let Some(group) = Group::of(&child) else {
-            return Analysis::Failure { error: format!("`{}` has no process id", self.program) };
+            return Ended::Badly { error: format!("`{}` has no process id", self.name) };
         };
         doing.now(format!("command pid {}", group.pid()));
         let (mut output, mut errors) = (Head::new(OUTPUT_BYTES), Tail::new(ERROR_BYTES));
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let ended = {
+        let exited = {
             let pipes = async {
-                tokio::join!(feed(stdin, &job.text), output.read(stdout), errors.read(stderr));
+                tokio::join!(feed(stdin, given.stdin), output.read(stdout), errors.read(stderr));
             };
             let mut pipes = std::pin::pin!(pipes.fuse());
-            let ended = self.wait(&mut child, &group, cancel, doing, &mut pipes).await;
+            let exited = self.wait(&mut child, &group, cancel, doing, &mut pipes).await;
             // What the program left behind may still write. Its pipes are read meanwhile, so that it can end; and
             // once it is gone, what stands in them is read to the end, which then comes at once.
-            let gone = self.end_group(&group, &ended, doing);
+            let gone = self.end_group(&group, &exited, doing);
             tokio::select! {
                 () = gone => {}
                 () = async { (&mut pipes).await; std::future::pending().await } => {}
             }
             if !pipes.is_terminated() {
-                // Something that left the group holds them: it is no part of the task any more.
+                // Something that left the group holds them: it is no part of the run any more.
                 let _ = tokio::time::timeout(LEFT_BEHIND, &mut pipes).await;
             }
-            ended
+            exited
         };
         group.disarm();
-        match ended {
-            Ended::Alone(Ok(status)) if status.success() => {
-                Analysis::Success { counts: count(&job.text), output: Some(output.into_text()) }
+        match exited {
+            Exited::Alone(Ok(status)) if status.success() => Ended::Well { output: output.into_text() },
+            Exited::Alone(Ok(status)) => Ended::Badly { error: with(words(status), &errors.into_text()) },
+            Exited::Alone(Err(error)) => {
+                Ended::Badly { error: format!("`{}` cannot be waited for: {error}", self.name) }
             }
-            Ended::Alone(Ok(status)) => Analysis::Failure { error: with(words(status), &errors.into_text()) },
-            Ended::Alone(Err(error)) => {
-                Analysis::Failure { error: format!("`{}` cannot be waited for: {error}", self.program) }
-            }
-            Ended::Stopped => Analysis::Stopped { said: errors.into_text() },
+            Exited::Stopped => Ended::Stopped { said: errors.into_text() },
         }
     }
 
@@ -132,7 +171,7 @@ impl Command {
         cancel: &Cancel,
         doing: &Doing,
         pipes: &mut (impl FusedFuture<Output = ()> + Unpin),
-    ) -> Ended {
+    ) -> Exited {
         let pid = group.pid();
         let mut stopped = false;
         let kill = tokio::time::sleep(Duration::MAX);
@@ -141,7 +180,7 @@ impl Command {
             tokio::select! {
                 // A program that had ended when it was asked to stop has ended by itself.
                 biased;
-                status = child.wait() => return if stopped { Ended::Stopped } else { Ended::Alone(status) },
+                status = child.wait() => return if stopped { Exited::Stopped } else { Exited::Alone(status) },
                 () = &mut *pipes, if !pipes.is_terminated() => {}
                 () = cancel.requested(), if !stopped => {
                     stopped = true;
@@ -160,8 +199,8 @@ impl Command {
 
     /// Returns when nothing is left of the group: given time if the program was stopped, as its children got the
     /// SIGTERM too; told to go if they were left behind by a program that ended.
-    async fn end_group(&self, group: &Group, ended: &Ended, doing: &Doing) {
-        if matches!(ended, Ended::Alone(_)) {
+    async fn end_group(&self, group: &Group, exited: &Exited, doing: &Doing) {
+        if matches!(exited, Exited::Alone(_)) {
             if group.gone_within(LEFT_BEHIND).await {
                 return;
             }
@@ -177,13 +216,7 @@ impl Command {
     }
 }
 
-impl Analyser for Command {
-    fn analyse<'a>(&'a self, job: &'a Job, cancel: &'a Cancel, doing: &'a Doing) -> BoxFuture<'a, Analysis> {
-        self.run(job, cancel, doing).boxed()
-    }
-}
-
-enum Ended {
+enum Exited {
     /// By itself.
     Alone(std::io::Result<ExitStatus>),
     /// After it was asked to.
