@@ -110,7 +110,6 @@ fn moved(id: i64, actor: &str, movement: &str, status: Status, reason: Option<&s
         at: ago(4),
         ago_ms: 4_000,
         version_after: 4,
-        process: None,
         reason: reason.map(str::to_owned),
     };
     let task = Task { version: 4, ..task(id, status, 4, "billing", "import") };
