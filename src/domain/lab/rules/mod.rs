@@ -43,6 +43,12 @@ const READ_COMMITTED: &str = "sessions run at read committed";
 /// The level itself, as the server calls it.
 const AT_READ_COMMITTED: &str = "read committed";
 
+/// Whether the server's code tells of its own state or of a wait that took too long (no connection, no room, a lock or a
+/// statement's time, stopping, read-only), and not of what was asked.
+fn may_happen_to_anybody(code: &str) -> bool {
+    ["08", "25", "53", "55", "57", "58", "XX"].iter().any(|class| code.starts_with(class))
+}
+
 /// A round under examination.
 struct Look<'a> {
     round: &'a Round,
@@ -94,7 +100,9 @@ impl<'a> Look<'a> {
         for call in calls {
             let code = call.sqlstate.as_deref();
             let failed = match call.answer {
-                Answer::Unavailable | Answer::RolledBack => matches!(code, Some("40001" | "40P01")),
+                Answer::Unavailable | Answer::RolledBack => {
+                    code.is_some_and(|code| !may_happen_to_anybody(code))
+                }
                 Answer::BadRow => true,
                 Answer::Unknown | Answer::Refused => false,
                 _ => continue,

@@ -178,6 +178,9 @@ fn a_cancel_that_has_its_way_together_with_another_is_found() {
             ("A was told that the cancel took effect, and the row is SUCCEEDED", &|round| {
                 round.calls[0].answer = Answer::Committed;
             }),
+            ("B's finish ended with an error: 23514", &|round| {
+                round.calls[1] = code("23514", call("B", "finish", Answer::Unavailable, &[]));
+            }),
             ("the claim's one finish was told 0 times", &|round| round.calls[1].answer = Answer::LeaseLost),
             ("I3: counts stand in SUCCEEDED alone", &|round| {
                 end(round).words = 0;
