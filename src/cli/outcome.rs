@@ -94,7 +94,8 @@ pub(super) async fn with_rights(failure: Failure, db: &Db) -> Failure {
         return failure;
     }
     failure.hint(format!(
-        "the role lacks {}: ask the database's owner for the privilege (assets/sql/roles.sql has roles)",
+        "the role lacks {}: ask the database's owner for it; assets/sql/roles.sql has roles, and after an upgrade it is \
+         run again",
         lacks.join(", ")
     ))
 }

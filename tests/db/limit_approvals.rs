@@ -127,7 +127,7 @@ async fn of_a_decision_about_several_tenants_all_count_or_none() {
         let task = tasks[place].clone();
         let expected = match place {
             1 | 3 => Verdict::Held { task },
-            _ => Verdict::OverLimit { task, over: over.clone() },
+            _ => Verdict::OverLimit { task, over },
         };
         assert_eq!((*id, verdict), (tasks[place].id, &expected));
         assert_eq!(row(db, *id).await, tasks[place], "nothing was changed");

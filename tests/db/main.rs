@@ -35,6 +35,7 @@ mod pooler;
 mod queues;
 mod retries;
 mod roles;
+mod row_security;
 mod scene;
 mod statements;
 mod submits;

@@ -55,6 +55,7 @@ const LINES: &[(&[&str], Does)] = &[
     (&["events"], Looks),
     (&["events", "--task", "4", "--since", "1h"], Looks),
     (&["status"], Looks),
+    (&["outbox"], Looks),
     (&["instances"], Looks),
     (&["queues"], Looks),
     (&["pause", "default"], Writes(&[Operator])),

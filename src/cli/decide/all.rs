@@ -242,7 +242,7 @@ async fn decide(session: &Session, bulk: &Bulk, preview: &Preview) -> Result<Ran
             Err(ended) => {
                 ran.sum.take(ended.chunk);
                 ran.uncertain = ended.uncertain;
-                ran.ended = Some(ended.error.into());
+                ran.ended = Some(outcome::with_rights(ended.error.into(), &session.db).await);
                 break;
             }
         }
