@@ -119,6 +119,8 @@ async fn who_may_not_change_anything_is_refused() {
     let answer = user.json(7, &["approve", "--all", "--yes"]);
     assert_eq!((&answer["outcome"], &answer["decided"]), (&json!("refused"), &json!(0)));
     assert_eq!(answer["error"]["kind"], "refused");
+    let message = answer["message"].as_str().expect("words");
+    assert!(!message.contains("nothing matches"), "it was not looked in vain: {message}");
     assert_eq!(db.psql("SELECT sum(version) FROM taskdeck.tasks"), "0");
     let nobody = User::of("postgresql://nobody@127.0.0.1:1/none");
     let answer = nobody.json(5, &["approve", "--all", "--yes"]);
@@ -163,6 +165,27 @@ impl Holder {
     async fn let_go(self) {
         self.client.batch_execute("COMMIT").await.expect("commit");
     }
+}
+
+/// The chunk as a whole asks for too much; what the day has left goes to the first of its rows.
+#[tokio::test]
+async fn what_a_limit_has_left_is_used_and_the_rest_is_told() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    for text in ["a", "b", "c", "d", "e"] {
+        user.text(0, &["submit", "--hold", text]);
+    }
+    user.text(0, &["limit", "default", "--max-approved-per-day", "3"]);
+    let answer = user.json(7, &["approve", "--all", "--yes"]);
+    assert_eq!(
+        (&answer["outcome"], &answer["decided"], &answer["refused"]),
+        (&json!("refused"), &json!(3), &json!(2))
+    );
+    let hint = answer["error"]["hint"].as_str().expect("what to do");
+    assert!(hint.contains("taskdeck limit"), "{hint}");
+    let states = "SELECT string_agg(status, ' ' ORDER BY id) FROM taskdeck.tasks";
+    assert_eq!(db.psql(states), "QUEUED QUEUED QUEUED SUBMITTED SUBMITTED");
+    assert_eq!(db.psql("SELECT approved FROM taskdeck.limits"), "3");
 }
 
 async fn until_it_waits(db: &TestDb) {

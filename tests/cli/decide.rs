@@ -129,7 +129,7 @@ async fn a_role_without_the_right_is_refused() {
     assert!(
         user.json(7, &["submit", "x"])["error"]["hint"]
             .as_str()
-            .is_some_and(|hint| hint.contains("privilege"))
+            .is_some_and(|hint| hint.contains("the role lacks INSERT on"))
     );
     assert_eq!(
         user.json(0, &["doctor"])["checks"]

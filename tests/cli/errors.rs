@@ -126,7 +126,7 @@ fn a_wrong_command_line_is_exit_2_also_in_json() {
         &["--nonsense"],
         &["show"],
         &["cancel"],
-        &["submit", "--lines", "f", "--key", "k"],
+        &["submit", "--lines", "f", "--file", "g"],
         &["--queue", "mail", "submit", "x"],
         &["--workers", "3", "list"],
         &["--no-ui", "list"],

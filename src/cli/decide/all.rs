@@ -299,7 +299,7 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
         }
         (None, None) => (sum_exit, word, None),
     };
-    let mut lines = words::sum(preview, &ran.sum);
+    let mut lines = words::sum(preview, &ran.sum, ran.uncertain);
     let examples: Vec<Example> = ran.sum.examples.iter().map(|left| example(bulk, left)).collect();
     lines.extend(examples.iter().map(|example| example.message.clone()));
     let more = ran.sum.left() - i64::try_from(examples.len()).unwrap_or(0);

@@ -74,10 +74,15 @@ impl Counted for crate::domain::bulk::Count {
 }
 
 /// What became of all of them, a line each.
-pub(super) fn sum(preview: &Preview, sum: &Sum) -> Vec<String> {
+pub(super) fn sum(preview: &Preview, sum: &Sum, uncertain: Option<Uncertain>) -> Vec<String> {
     let kind = preview.matching.kind;
     if sum.committed == 0 && sum.left() == 0 {
-        return vec!["nothing matches; nothing was changed".to_owned()];
+        let nothing = match (uncertain, preview.total().rows) {
+            (Some(_), _) => "nothing else was changed",
+            (None, 0) => "nothing matches; nothing was changed",
+            (None, _) => "nothing was changed",
+        };
+        return vec![nothing.to_owned()];
     }
     let chunks = match sum.chunks {
         1 => String::new(),
