@@ -17,6 +17,7 @@ mod finish;
 mod gate;
 mod health;
 mod instances;
+pub mod lab;
 mod limits;
 mod listen;
 mod measure;
