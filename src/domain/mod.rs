@@ -13,6 +13,7 @@ pub mod figure;
 pub mod input;
 pub mod instance;
 pub mod json;
+pub mod lab;
 pub mod limit;
 pub mod observed;
 pub mod outbox;
