@@ -15,6 +15,7 @@ mod events;
 mod exit;
 mod instances;
 mod interrupt;
+mod lab;
 mod launch;
 mod limits;
 mod list;
@@ -37,8 +38,8 @@ mod title;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, OutboxArgs, PrivateCommand, QueueArgs,
-    SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, MatchingArgs, OutboxArgs, PrivateCommand,
+    QueueArgs, SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};

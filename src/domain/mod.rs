@@ -14,6 +14,7 @@ pub mod handed;
 pub mod input;
 pub mod instance;
 pub mod json;
+pub mod lab;
 pub mod limit;
 pub mod observed;
 pub mod outbox;

@@ -18,7 +18,7 @@ use crate::scene::{
     LONG, beat, decide, fill, finish, number, outside, request, rows_read, submit_as, success, text,
     until_so_many_wait, worker,
 };
-use crate::support::{database, database_with, open};
+use crate::support::{database, database_with, open, until};
 
 async fn running(client: &Client, tenant: &str) -> i64 {
     let sql = format!("SELECT count(*) FROM taskdeck.tasks WHERE status = 'RUNNING' AND tenant = '{tenant}'");
@@ -355,8 +355,18 @@ async fn while_somebody_holds_a_limits_row_the_other_tenants_are_served() {
     let served = claims(&impatient, id, 9).await;
     let tenants: Vec<&str> = served.claimed.iter().map(|one| one.tenant.as_str()).collect();
     assert_eq!((tenants, served.kept_back), (vec!["legal"], KeptBack::Full));
+    // It is not waited for again at each claim.
+    let waits = || {
+        impatient.statement_figures().iter().find(|one| one.name == CLAIM_LIMITED.name).map(|one| one.calls)
+    };
+    let waited = waits();
+    submit_as(&test.db, "another", &new("legal")).await;
+    assert_eq!((claims(&impatient, id, 9).await.claimed.len(), waits()), (1, waited));
     holder.batch_execute("ROLLBACK").await.expect("let go");
-    assert_eq!(claims(&impatient, id, 9).await.claimed.len(), 1);
+    until("the limit's row is tried again", || async {
+        (claims(&impatient, id, 9).await.claimed.len() == 1).then_some(())
+    })
+    .await;
 }
 
 /// The planner must not take the tasks of tenants that have room for rare: it would read and sort all that wait.
