@@ -34,6 +34,7 @@ mod status;
 mod stop;
 mod submit;
 mod table;
+mod title;
 mod wait;
 
 pub use args::{
@@ -44,3 +45,4 @@ pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};
 pub use open::Session;
 pub use run::run;
+pub use title::cover;

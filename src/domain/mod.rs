@@ -10,6 +10,7 @@ pub mod counts;
 pub mod decision;
 pub mod event;
 pub mod figure;
+pub mod handed;
 pub mod input;
 pub mod instance;
 pub mod json;
