@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::filter::Targets;
 use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -246,7 +246,8 @@ mod tests {
             let writer = kept.clone();
             let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
             let subscriber = tracing_subscriber::registry().with(written(layer, format));
-            let said = "no\u{1b}[31m\u{202e}\u{1b}]52;c;eA==\u{7}\n2026-11-30T00:00:00Z  INFO taskdeck: ended";
+            let said =
+                "no\u{1b}[31m\u{202e}\u{1b}]52;c;eA==\u{7}\n2026-11-30T00:00:00Z  INFO taskdeck: ended";
             tracing::subscriber::with_default(subscriber, || {
                 tracing::error!(error = %said, task = %7, part = said, "{said}");
             });

@@ -146,7 +146,7 @@ fn print(call: &Call, decision: &Decision, decided: &Decided) -> Result<Exit, Fa
 fn four_eyes(decision: &Decision) -> Failure {
     let ids: Vec<String> = decision.rows.iter().map(|row| row.id.to_string()).collect();
     Failure::new(Exit::Refused, "refused", "nobody approves what they submitted themselves (four eyes)")
-        .hint(format!("another operator may: `taskdeck approve {}`", ids.join(" ")))
+        .hint(format!("another operator may: `taskdeck {} {}`", decision.kind, ids.join(" ")))
 }
 
 /// Which tenant has no room left today and how to see and raise its limit, if that is why.

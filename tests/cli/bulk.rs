@@ -25,7 +25,7 @@ async fn all_of_one_cause_are_requeued_and_the_sum_is_told() {
         answer,
         json!({
             "outcome": "committed", "matched": {"FAILED": 600}, "complete": true, "left_out": {}, "left_out_complete": true,
-            "decided": 600, "conflicts": 0, "refused": 0, "not_found": 0, "chunks": 2, "stopped": false, "next_after": null,
+            "decided": 600, "asked_to_stop": 0, "conflicts": 0, "refused": 0, "not_found": 0, "chunks": 2, "stopped": false, "next_after": null,
             "examples": [], "resolved_from_unknown": false, "retries": 0, "message": "requeued 600 tasks in 2 chunks"
         })
     );
@@ -165,6 +165,27 @@ impl Holder {
     async fn let_go(self) {
         self.client.batch_execute("COMMIT").await.expect("commit");
     }
+}
+
+/// What ran is not said to be canceled before it is.
+#[tokio::test]
+async fn what_was_only_asked_to_stop_is_told_apart() {
+    let db = database().await;
+    let user = User::of(&db.url);
+    for text in ["a", "b", "c"] {
+        user.text(0, &["submit", text]);
+    }
+    db.psql(
+        "UPDATE taskdeck.tasks SET status = 'RUNNING', claim_no = 1, attempt = 1, version = 1, \
+         claimed_by = gen_random_uuid() WHERE id > 1",
+    );
+    let text = user.text(0, &["cancel", "--all", "--yes"]);
+    assert!(text.starts_with("canceled 1 task\nasked 2 tasks to stop: RUNNING until"), "{text}");
+    db.psql(
+        "UPDATE taskdeck.tasks SET cancel_requested = false, version = version + 1 WHERE status = 'RUNNING'",
+    );
+    let answer = user.json(0, &["cancel", "--all", "--yes"]);
+    assert_eq!((&answer["decided"], &answer["asked_to_stop"]), (&json!(2), &json!(2)));
 }
 
 /// The chunk as a whole asks for too much; what the day has left goes to the first of its rows.

@@ -7,7 +7,7 @@ use super::{BulkEnd, BulkRun, Phase};
 use crate::domain::bulk::{Left, Sum, Uncertain};
 use crate::domain::figure::{rate, thousands, wait};
 use crate::domain::outcome::Verdict;
-use crate::domain::{DecisionKind, Seen, Status};
+use crate::domain::{DecisionKind, Seen};
 
 impl BulkRun {
     /// How far it is, of a thousand, where it is known how many there are.
