@@ -15,6 +15,7 @@ mod events;
 mod exit;
 mod instances;
 mod interrupt;
+mod lab;
 mod launch;
 mod limits;
 mod list;
@@ -33,13 +34,15 @@ mod status;
 mod stop;
 mod submit;
 mod table;
+mod title;
 mod wait;
 
 pub use args::{
-    Cli, Command, DecideArgs, EventsArgs, ListArgs, MatchingArgs, OutboxArgs, PrivateCommand, QueueArgs,
-    SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
+    Cli, Command, DecideArgs, EventsArgs, LabArgs, ListArgs, MatchingArgs, OutboxArgs, PrivateCommand,
+    QueueArgs, SettingsArgs, ShowArgs, StopArgs, SubmitArgs, TenantLimitArgs, WorkerArgs,
 };
 pub use exit::{Exit, Failure};
 pub use launch::{FirstStart, Launch};
 pub use open::Session;
 pub use run::run;
+pub use title::cover;

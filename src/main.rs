@@ -11,13 +11,15 @@ use taskdeck::cli;
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 fn main() -> Result<ExitCode> {
+    // Before anything else: where a password stands in the command line, the process begins again without.
+    let args = cli::cover(std::env::args_os().collect());
     color_eyre::install()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .wrap_err("the program's threads could not be started")?;
     // A panic was told by its hook; what is left to say is the exit code that scripts know.
-    let run = AssertUnwindSafe(|| runtime.block_on(cli::run(std::env::args_os().collect())));
+    let run = AssertUnwindSafe(|| runtime.block_on(cli::run(args)));
     let exit = std::panic::catch_unwind(run).unwrap_or(cli::Exit::Unexpected);
     runtime.shutdown_timeout(LAST_WAIT);
     Ok(exit.into())

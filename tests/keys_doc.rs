@@ -1,11 +1,11 @@
-//! `docs/keys.md` is the table of keys and nothing else. After a change of the table:
+//! `docs/keys.md` is the table of keys with the verbs of the command line, and nothing else. After a change of either:
 //! `UPDATE_DOCS=1 cargo test --test keys_doc`.
 
 use taskdeck::app::keys::{Keymap, markdown};
 
 const HEAD: &str = "# Keys
 
-Written from the program's own table (`src/app/keys/table.rs`); `?` in the console shows the same with your
+Written from the program's own tables (`src/app/keys/table.rs`, `src/app/command.rs`); `?` in the console shows the same with your
 changes. Each act can be given other keys in the configuration, by its name:
 
 ```toml

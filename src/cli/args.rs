@@ -11,7 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use crate::config::Key;
 
 pub use decide::{DecideArgs, MatchingArgs};
-pub use oversight::{EventsArgs, OutboxArgs, QueueArgs, StopArgs, TenantLimitArgs};
+pub use oversight::{EventsArgs, LabArgs, OutboxArgs, QueueArgs, StopArgs, TenantLimitArgs};
 
 /// What the whole command line says.
 #[derive(Debug, Parser)]
@@ -197,6 +197,8 @@ pub enum Command {
     Limit(TenantLimitArgs),
     /// Ask workers elsewhere to shut down; they obey at their next heartbeat
     Stop(StopArgs),
+    /// Watch races on this database, in a schema of their own, and keep the evidence
+    Lab(LabArgs),
     /// Check the database and say what is wrong and how to mend it
     Doctor,
     /// Bring the schema to this program's version

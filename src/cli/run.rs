@@ -15,7 +15,7 @@ use super::launch::{self, Launch};
 use super::open::{SchemaCheck, Session, host, open, open_when_there};
 use super::output::{Output, note, write_out};
 use super::{
-    config_command, decide, doctor, events, instances, limits, list, manual, migrate, outbox, private,
+    config_command, decide, doctor, events, instances, lab, limits, list, manual, migrate, outbox, private,
     queues, show, status, stop, submit,
 };
 use crate::config::{ConfigFile, Key, Layers, OutputFormat, Settings};
@@ -99,6 +99,7 @@ async fn dispatch(cli: &Cli, command: &Command, call: &Call) -> Result<Exit, Fai
         Command::Limits => limits::list(call).await,
         Command::Limit(args) => limits::decide(call, args).await,
         Command::Stop(args) => stop::run(call, args).await,
+        Command::Lab(args) => lab::run(call, args).await,
         Command::Doctor => doctor::run(call).await,
         Command::Migrate => migrate::run(call).await,
         Command::Private { command } => private::run(call, *command).await,

@@ -59,7 +59,12 @@ pub(super) fn write_failure(error: &DbError) -> WriteFailure {
 /// Why a chunk was not decided to its end, and what became of its part that was.
 pub(super) fn broken(interrupted: Interrupted) -> Broken {
     let Interrupted { chunk, error, uncertain } = interrupted;
-    Broken { chunk, failure: write_failure(&error), uncertain }
+    let failure = match (&error, uncertain) {
+        // It was read and not decided about, or decided about in vain: there is nothing to find out.
+        (DbError::BadRow { .. }, None) => WriteFailure::BadInput { message: error.to_string() },
+        _ => write_failure(&error),
+    };
+    Broken { chunk, failure, uncertain }
 }
 
 /// An answer was lost and its outcome is being established.

@@ -20,7 +20,7 @@ use super::tasks::Preview as Text;
 use crate::domain::bulk::{Bulk, CHUNK, Chunk, Left, Matching, Uncertain};
 use crate::domain::observed::Filter;
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, DecisionKind, OperationId, Seen, TaskId};
+use crate::domain::{Decision, OperationId, Seen, TaskId};
 use look::{Asked, Parameters};
 
 /// How many rows are looked at to find those of one chunk.
@@ -74,8 +74,8 @@ impl Db {
             Ok(rows) => self.decide_rows(bulk, rows, &mut chunk, on_unknown).await,
             Err(error) => Err((error, None)),
         };
-        if chunk.committed > 0 && bulk.matching.kind != DecisionKind::Reject {
-            self.wake();
+        if chunk.committed > 0 {
+            self.wake_deliverers();
         }
         chunk.left.sort_by_key(|left| left.seen.id);
         // That nobody can be named in time is no reason to hold the answer back.

@@ -4,12 +4,14 @@
 //! at once: that it was contended is no answer. Each time somebody's claim has got through.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::Db;
 use super::error::{DbError, Trouble};
+use super::pool::lock;
 use super::row::{get, task};
 use super::sql::{CLAIM_BY_ID, CLAIM_LIMITED, CLAIM_NEXT, CLAIMED, HELD, Statement};
 use super::tasks::Preview;
@@ -19,6 +21,9 @@ use crate::domain::{InstanceId, Name, TaskId};
 
 /// The most times that a contended claim is asked again.
 const AGAIN: u32 = 8;
+
+/// For how long a limit's row that somebody holds is left alone, so that it does not hold up everybody's claims each time.
+const HELD_FOR: Duration = Duration::from_secs(5);
 
 /// Which tasks an instance asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,12 +102,18 @@ impl Db {
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claims, DbError> {
         // Either statement is right whatever is true now: what is remembered only spares the longer one.
         let limits = &self.inner.has_limits;
+        let held = *lock(&self.inner.limit_held);
+        if held.is_some_and(|at| at.elapsed() < HELD_FOR) {
+            let Told { claimed, .. } = self.claim_once(request, CLAIM_NEXT).await?;
+            return Ok(Claims { claimed, kept_back: KeptBack::Full });
+        }
         let mut tries = 0;
         loop {
             let statement = if limits.load(Ordering::Relaxed) { CLAIM_LIMITED } else { CLAIM_NEXT };
             let told = match self.claim_once(request, statement).await {
                 // Rows of tasks are passed over where somebody holds them, so it is the row of a limit.
                 Err(error) if error.is_lock_timeout() && statement == CLAIM_LIMITED => {
+                    *lock(&self.inner.limit_held) = Some(Instant::now());
                     let Told { claimed, .. } = self.claim_once(request, CLAIM_NEXT).await?;
                     return Ok(Claims { claimed, kept_back: KeptBack::Full });
                 }
@@ -160,9 +171,13 @@ impl Db {
     /// `Unknown`: [`Db::claimed`] tells whether it was won. `Unavailable` also where others claimed the tenant's tasks
     /// each time at the same moment.
     pub async fn claim_by_id(&self, instance: InstanceId, id: TaskId) -> Result<ClaimById, DbError> {
+        let mut full_before = false;
         for _ in 0..=AGAIN {
-            if let Some(answer) = self.claim_by_id_once(instance, id).await? {
-                return Ok(answer);
+            match self.claim_by_id_once(instance, id).await? {
+                // It was counted before the statement waited for the row: what ran then may have ended.
+                Some(ClaimById::AtLimit { .. }) if !full_before => full_before = true,
+                Some(answer) => return Ok(answer),
+                None => {}
             }
         }
         Err(DbError::Unavailable(

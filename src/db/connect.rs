@@ -123,6 +123,18 @@ impl Connector {
         self.info.host_label()
     }
 
+    /// Where and how to connect, as it was named.
+    pub(super) fn info(&self) -> &ConnInfo {
+        &self.info
+    }
+
+    /// The settings of the host, of several, that answered last.
+    pub(super) fn host_that_answered(&self) -> Config {
+        let hosts = self.info.each_host();
+        let place = self.shared.answered.load(Ordering::Relaxed);
+        hosts.get(place).unwrap_or_else(|| self.named()).clone()
+    }
+
     pub(super) fn expects_writable(&self) -> bool {
         self.access == Access::ReadWrite
     }

@@ -245,7 +245,7 @@ pub(crate) fn classify(error: &tokio_postgres::Error, effect: Effect) -> DbError
     let trouble = Trouble {
         message: words(code)
             .map_or_else(|| db.message().to_owned(), |words| format!("{words}: {}", db.message())),
-        hint: hint(code).map(str::to_owned).or_else(|| db.hint().map(str::to_owned)),
+        hint: hint(code, db.message()).map(str::to_owned).or_else(|| db.hint().map(str::to_owned)),
         sqlstate: Some(code.code().to_owned()),
         retry: Retry::of(code),
         retries: 0,
@@ -317,8 +317,11 @@ fn words(code: &SqlState) -> Option<&'static str> {
     })
 }
 
-fn hint(code: &SqlState) -> Option<&'static str> {
+fn hint(code: &SqlState, message: &str) -> Option<&'static str> {
     Some(match *code {
+        SqlState::INSUFFICIENT_PRIVILEGE if message.contains("row-level security") => {
+            "that is another tenant's than those of this login; --tenant names which (assets/sql/tenants.sql)"
+        }
         SqlState::QUERY_CANCELED => "it took longer than --statement-timeout, or someone canceled it",
         SqlState::LOCK_NOT_AVAILABLE => {
             "another session holds the row; screen 3 shows which (--lock-timeout)"

@@ -17,7 +17,7 @@ use crate::domain::limit::{
 
 impl Db {
     /// Sets a tenant's limits; sending the same decision (the same operation id) again gives the same answer. A claim or
-    /// an approval that was under way when a tenant's first limit was committed may still have won; no later one does.
+    /// an approval that was under way when a tenant got such a limit may still have won; no later one does.
     /// What runs goes on, also where a lower limit is set.
     ///
     /// # Errors

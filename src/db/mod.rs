@@ -17,6 +17,7 @@ mod finish;
 mod gate;
 mod health;
 mod instances;
+pub mod lab;
 mod limits;
 mod listen;
 mod measure;
@@ -35,8 +36,9 @@ mod submit;
 mod tasks;
 mod wakes;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 pub use bulk::Interrupted;
 pub use checkup::{NeededTo, Privilege, ServerFacts};
@@ -93,6 +95,8 @@ struct Inner {
     fleet_wakes: wakes::Wakes,
     /// Whether tenants had limits of what runs when a claim was answered last.
     has_limits: AtomicBool,
+    /// When a claim last waited in vain for the row of a limit.
+    limit_held: Mutex<Option<Instant>>,
     /// Rung when this process may have written a notification.
     written: tokio::sync::Notify,
 }
@@ -128,6 +132,7 @@ impl Db {
                 wakes: wakes::Wakes::default(),
                 fleet_wakes: wakes::Wakes::default(),
                 has_limits: AtomicBool::new(false),
+                limit_held: Mutex::default(),
                 written: tokio::sync::Notify::new(),
                 limits: limits.clone(),
             }),

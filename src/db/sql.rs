@@ -227,7 +227,8 @@ pub(crate) struct Texts(Arc<HashMap<&'static str, String>>);
 
 impl Texts {
     pub(crate) fn new(schema: &Schema) -> Self {
-        Self(Arc::new(ALL.iter().map(|statement| (statement.name, render(statement.text, schema))).collect()))
+        let all = ALL.iter().chain(super::lab::STATEMENTS);
+        Self(Arc::new(all.map(|statement| (statement.name, render(statement.text, schema))).collect()))
     }
 
     pub(crate) fn of(&self, statement: Statement) -> &str {

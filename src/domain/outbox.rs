@@ -114,8 +114,9 @@ impl OutboxTally {
         let said = self.error.as_deref().and_then(|error| error.lines().next()).unwrap_or("failed");
         let failing = match self.failing {
             0 => String::new(),
-            failing => format!(", {} failing: {said}", figure::thousands(failing)),
+            failing => format!(", {}{more} failing: {said}", figure::thousands(failing)),
         };
-        format!("{}{more} wait, oldest {}{failing}", figure::thousands(self.waiting), figure::age(oldest))
+        let wait = if self.waiting == 1 { "waits" } else { "wait" };
+        format!("{}{more} {wait}, oldest {}{failing}", figure::thousands(self.waiting), figure::age(oldest))
     }
 }

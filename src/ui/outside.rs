@@ -14,6 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use rustix::process::{Pid, Signal, getpid, getsid, kill_current_process_group, kill_process};
 use signal_hook::{flag, low_level};
 
+use crate::domain::handed::HANDED_ON;
+
 /// How often a stop that has not come yet, or a continuation, is looked for. While stopped nothing runs at all.
 const UNTIL_STOPPED: Duration = Duration::from_millis(2);
 
@@ -115,7 +117,7 @@ pub(super) fn show_in_editor(name: &str, text: &str) -> Result<(), String> {
     let command = editor(|name| std::env::var(name).ok())?;
     let file = PrivateFile::create(name, text).map_err(|error| format!("no temporary file: {error}"))?;
     let (program, arguments) = command.split_first().ok_or("the editor's command is empty")?;
-    let started = Command::new(program).args(arguments).arg(&file.path).spawn();
+    let started = Command::new(program).args(arguments).arg(&file.path).env_remove(HANDED_ON).spawn();
     let status = started.and_then(wait_for).map_err(|error| format!("{program}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{program}: {status}")) }
 }

@@ -308,14 +308,15 @@ async fn give_back(core: &Core, instance: InstanceId, releases: &mut Vec<Release
 /// was. If the database does not answer in time, everything in `known` may be.
 async fn still_held(core: &Core, known: Vec<TaskId>, instance: InstanceId) -> Vec<TaskId> {
     let asked = async {
-        for failures in 1.. {
+        let mut failures = 0;
+        loop {
             match core.db.held(instance).await {
                 Ok(held) => return held.into_iter().map(|(id, _)| id).collect(),
                 Err(error) => core.failed(Part::Closing, &error),
             }
+            failures += 1;
             sleep(Backoff::CALLS.after(failures)).await;
         }
-        unreachable!("it is asked until it is told")
     };
     tokio::select! {
         held = asked => held,

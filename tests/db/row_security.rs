@@ -48,7 +48,10 @@ async fn with_row_level_security_another_tenants_rows_are_not_there() {
     assert_eq!(both.outcome(), DecisionOutcome::NotFound);
     assert_eq!((row(owner, theirs.id).await, row(owner, ours.id).await), (theirs.clone(), ours.clone()));
     let key = taskdeck::domain::input::SubmissionKey::fresh();
-    refused("submit to another tenant", ann.submit("x", &of("zeta"), &key, &quiet).await);
+    let elsewhere = ann.submit("x", &of("zeta"), &key, &quiet).await;
+    let hint = elsewhere.as_ref().err().and_then(DbError::hint).unwrap_or_default();
+    assert!(hint.contains("--tenant"), "{elsewhere:?}");
+    refused("submit to another tenant", elsewhere);
     let made = submit_as(ann, "made", &of("acme")).await;
     decided(ann, DecisionKind::Cancel, &made).await;
     // A submission id that somebody has whom she does not see is taken, not unreadable.

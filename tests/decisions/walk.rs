@@ -67,6 +67,8 @@ const LINES: &[(&[&str], Does)] = &[
     (&["stop", "--all"], Writes(&[Operator, Worker])),
     (&["stop", "--all", "--mode", "cancel"], Writes(&[Operator, Worker])),
     (&["doctor"], Looks),
+    // In a schema of its own.
+    (&["lab", "isolation", "--rounds", "1"], Elsewhere),
     (&["migrate"], Migrates),
     (&["private", "status"], Elsewhere),
     (&["private", "stop"], Elsewhere),

@@ -10,11 +10,14 @@ use crate::domain::outcome::Verdict;
 use crate::domain::{DecisionKind, Seen, Status};
 
 impl BulkRun {
-    /// How far it is, of a thousand.
-    pub fn permille(&self) -> i64 {
+    /// How far it is, of a thousand, where it is known how many there are.
+    pub fn permille(&self) -> Option<i64> {
+        if !self.expected.complete {
+            return None;
+        }
         // What was found is not always all there is.
         let of = self.expected.rows.max(self.decided()).max(1);
-        self.decided().saturating_mul(1_000) / of
+        Some(self.decided().saturating_mul(1_000) / of)
     }
 
     /// `1,500 of about 12,345 requeued`.
@@ -108,7 +111,7 @@ impl BulkRun {
         match end {
             BulkEnd::Done => None,
             BulkEnd::Stopped => Some("You stopped it; nothing more was sent.".to_owned()),
-            BulkEnd::Failed { message } => Some(format!("The next chunk was not applied: {message}.")),
+            BulkEnd::Failed { message } => Some(format!("The rest of the chunk was not applied: {message}.")),
             BulkEnd::Unknown { rows: Some(Uncertain { from, to, rows }), message } => Some(format!(
                 "Outcome unknown for ids {from}..{to} ({} tasks, all of them or none); nothing after them was sent: \
                  {message}.",

@@ -1,7 +1,12 @@
 //! What `events`, `outbox`, `pause`, `resume`, `limit` and `stop` are told: what is about the history, notifications,
 //! queues, tenants and processes, not one task.
 
+use std::path::PathBuf;
+
 use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::domain::lab::Kind;
 
 /// Which events.
 #[derive(Debug, Args)]
@@ -87,4 +92,35 @@ pub struct StopArgs {
     /// The longest to wait [default: 60s]
     #[arg(long, value_name = "TIME", requires = "wait", allow_hyphen_values = true)]
     pub timeout: Option<String>,
+}
+
+/// Which experiment of the lab.
+#[derive(Debug, Args)]
+pub struct LabArgs {
+    /// The experiment, or all of them, or show: draw a file that --save wrote
+    #[arg(value_name = "EXPERIMENT", value_parser = PossibleValuesParser::new(names_in_the_lab()))]
+    pub name: String,
+    /// With show: the file
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Rounds of each experiment [default: 30 of a race, fewer of what takes long]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub rounds: Option<String>,
+    /// Callers of each race, 2 to 16 [default: 2]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub callers: Option<String>,
+    /// The longest that all of it may take [default: 2m]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub timeout: Option<String>,
+    /// Write the evidence to this file; `taskdeck lab show FILE` judges and draws it again
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Leave out the condition that claim-race is about, to see that it is seen: exit 1, BROKEN
+    #[arg(long)]
+    pub broken: bool,
+}
+
+/// What may stand for the experiment.
+fn names_in_the_lab() -> Vec<&'static str> {
+    Kind::ALL.iter().map(|kind| kind.name()).chain(["all", "show"]).collect()
 }

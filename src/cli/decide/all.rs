@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::message;
-use super::words::{self, found, left_as_they_are, tasks};
+use super::words::{self, Rest, found, left_as_they_are, tasks};
 use crate::cli::args::{DecideArgs, MatchingArgs};
 use crate::cli::changed::{needs, sentence_of};
 use crate::cli::exit::{Exit, Failure};
@@ -228,10 +228,17 @@ async fn decide(session: &Session, bulk: &Bulk, preview: &Preview) -> Result<Ran
         let answered = tokio::select! {
             answered = &mut chunk => answered,
             signal = signals.next() => {
-                bar.suspend(|| note(&format!("{}: stopping after the chunk that is under way", name(signal))));
+                let stopping = "stopping after the chunk that is under way; once more leaves at once";
+                bar.suspend(|| note(&format!("{}: {stopping}", name(signal))));
                 ran.stopped = Some(signal);
-                // What was sent is answered: to leave it would be not to know what it did.
-                chunk.await
+                // What was sent is answered: to leave it is not to know what it did.
+                tokio::select! {
+                    answered = &mut chunk => answered,
+                    signal = signals.next() => {
+                        ran.ended = Some(words::left_at_once(name(signal), &bulk.operator, after));
+                        break;
+                    }
+                }
             }
         };
         match answered {
@@ -284,9 +291,12 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
         DecisionOutcome::Refused => (Exit::Refused, "refused"),
     };
     let stopped = ran.stopped.filter(|_| ran.ended.is_none());
+    let unsure = ran.ended.as_ref().is_some_and(|failure| failure.exit == Exit::Unknown);
+    let rest = if unsure { Rest::Unsure } else { Rest::Known };
     let (exit, outcome, error) = match (ran.ended, stopped) {
         (Some(failure), _) => {
-            let outcome = outcome::of(&failure).unwrap_or(word);
+            // Whatever it was that ended it: not all that match was decided about.
+            let outcome = outcome::of(&failure).unwrap_or("unavailable");
             let failure = words::ended(kind, failure, &ran.sum, ran.uncertain);
             (failure.exit, outcome, Some(failure))
         }
@@ -299,7 +309,7 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
         }
         (None, None) => (sum_exit, word, None),
     };
-    let mut lines = words::sum(preview, &ran.sum, ran.uncertain);
+    let mut lines = words::sum(preview, &ran.sum, rest);
     let examples: Vec<Example> = ran.sum.examples.iter().map(|left| example(bulk, left)).collect();
     lines.extend(examples.iter().map(|example| example.message.clone()));
     let more = ran.sum.left() - i64::try_from(examples.len()).unwrap_or(0);
@@ -331,7 +341,9 @@ fn example(bulk: &Bulk, left: &Left) -> Example {
     let Bulk { matching, operator, .. } = bulk;
     let message = match verdict {
         // It stood alone, and its state allows it: something else than its row was in the way.
-        Verdict::Held { task } => format!("task {}: left {}", task.id, task.status),
+        Verdict::Held { task } => {
+            format!("task {}: left {}: it kept being changed by others; run it again", task.id, task.status)
+        }
         verdict => sentence_of(
             matching.kind,
             operator,

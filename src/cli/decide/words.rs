@@ -73,14 +73,23 @@ impl Counted for crate::domain::bulk::Count {
     }
 }
 
+/// Whether it is known what became of those that the sum does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Nothing else was changed.
+    Known,
+    /// An answer is missing.
+    Unsure,
+}
+
 /// What became of all of them, a line each.
-pub(super) fn sum(preview: &Preview, sum: &Sum, uncertain: Option<Uncertain>) -> Vec<String> {
+pub(super) fn sum(preview: &Preview, sum: &Sum, rest: Rest) -> Vec<String> {
     let kind = preview.matching.kind;
     if sum.committed == 0 && sum.left() == 0 {
-        let nothing = match (uncertain, preview.total().rows) {
-            (Some(_), _) => "nothing else was changed",
-            (None, 0) => "nothing matches; nothing was changed",
-            (None, _) => "nothing was changed",
+        let nothing = match (rest, preview.total().rows) {
+            (Rest::Unsure, _) => "nothing is known to have been changed",
+            (Rest::Known, 0) => "nothing matches; nothing was changed",
+            (Rest::Known, _) => "nothing was changed",
         };
         return vec![nothing.to_owned()];
     }
@@ -127,6 +136,9 @@ pub(super) fn ended(
             format!("`taskdeck show {from}` tells which; then {AGAIN}")
         });
     }
+    if failure.exit == Exit::Unknown {
+        return failure;
+    }
     let done = match sum.committed {
         0 => "nothing was changed".to_owned(),
         done => format!("{} before that, and nothing else was changed", been(kind, done)),
@@ -145,6 +157,17 @@ pub(super) fn stopped(signal: &str, after: Option<TaskId>) -> Failure {
     let after = after.map_or_else(String::new, |id| format!(" after task {id}"));
     let message = format!("stopped by {signal}{after}; nothing that comes after was changed");
     Failure::new(Exit::Unexpected, "stopped", message).hint(AGAIN)
+}
+
+/// A second signal: the chunk under way was not waited for.
+pub(super) fn left_at_once(signal: &str, operator: &str, after: Option<TaskId>) -> Failure {
+    let after = after.map_or_else(String::new, |id| format!(" after task {id}"));
+    let message = format!(
+        "{signal} came twice: what the chunk under way{after} has changed is not known; nothing after it was sent"
+    );
+    let operator = shell_words::quote(operator);
+    let hint = format!("`taskdeck events --operator {operator} --since 5m` tells what it did; {AGAIN}");
+    Failure::new(Exit::Unknown, "unknown", message).hint(hint)
 }
 
 /// Some were not approved, and who can.

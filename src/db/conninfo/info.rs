@@ -113,6 +113,31 @@ impl ConnInfo {
         &self.targets
     }
 
+    /// The same database through `port` of this machine, where somebody passes on what is said. That is within this
+    /// machine, so nothing of it is encrypted.
+    pub(in crate::db) fn by_way_of(&self, port: u16) -> Self {
+        let mut config = tokio_postgres::Config::new();
+        config.user(&self.user).dbname(&self.dbname).host("127.0.0.1").port(port);
+        config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+        if let Some(password) = self.config.get_password() {
+            config.password(password);
+        }
+        if let Some(options) = self.config.get_options() {
+            config.options(options);
+        }
+        if let Some(name) = self.config.get_application_name() {
+            config.application_name(name);
+        }
+        let target = Target { place: Place::Network("127.0.0.1".to_owned()), addr: None, port };
+        Self {
+            each: vec![config.clone()],
+            config,
+            protection: Protection { mode: SslMode::Disable, client_cert: None, ..self.protection.clone() },
+            targets: vec![target],
+            ..self.clone()
+        }
+    }
+
     /// Settings for the server that Taskdeck runs itself. Nothing is taken from the environment: a stray
     /// `PGOPTIONS` or `PGSSLMODE` is meant for another server.
     ///

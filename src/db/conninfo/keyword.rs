@@ -77,3 +77,16 @@ fn take_value<'a>(text: &'a str, name: &str) -> Result<(String, &'a str), Flaw> 
     }
     Ok((value, ""))
 }
+
+/// Pairs as [`parse`] reads them, without the secrets among them.
+pub(super) fn without_secrets(pairs: &Pairs) -> String {
+    let kept = pairs.iter().filter(|(name, _)| !params::is_secret(name));
+    let shown = kept.map(|(name, value)| {
+        let quiet = |c: char| !c.is_whitespace() && c != '\'' && c != '\\';
+        if !value.is_empty() && value.chars().all(quiet) {
+            return format!("{name}={value}");
+        }
+        format!("{name}='{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
+    });
+    shown.collect::<Vec<_>>().join(" ")
+}

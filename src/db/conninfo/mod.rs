@@ -45,6 +45,7 @@
 //! `connect_timeout` bounds only the opening of each socket, in the driver as in libpq's per-host sense; the
 //! whole of connecting needs the caller's own deadline.
 
+mod bare;
 mod error;
 mod hint;
 mod hosts;
@@ -62,6 +63,7 @@ mod tests;
 mod tls;
 mod uri;
 
+pub use bare::without_secrets;
 pub use error::ConnInfoError;
 pub use info::ConnInfo;
 pub use secret::Secret;

@@ -142,7 +142,8 @@ fn name_database(sources: &Sources<'_>) -> Result<Option<(Source, Option<String>
     Ok(url.map(|url| (Source::ConfigFile, Some(url))))
 }
 
-fn parse_address(address: &str, source: Source) -> Result<Pairs, ConnInfoError> {
+/// Reads an address, whichever its form.
+pub(super) fn parse_address(address: &str, source: Source) -> Result<Pairs, ConnInfoError> {
     let address = address.trim();
     if address.is_empty() {
         return Err(ConnInfoError::Empty { source_name: source });

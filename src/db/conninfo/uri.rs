@@ -3,6 +3,7 @@
 //! the address is refused without repeating it.
 
 use super::keyword::{Flaw, Pairs, known};
+use super::params;
 
 const ENCODE: &str =
     "in a user name or password write \"@\" as %40, \":\" as %3A, \"/\" as %2F, \"?\" as %3F, \"%\" as %25";
@@ -15,18 +16,12 @@ pub(super) fn strip_scheme(text: &str) -> Option<&str> {
 /// Reads an address whose scheme is already cut off.
 pub(super) fn parse(text: &str) -> Result<Pairs, Flaw> {
     let mut pairs = Pairs::new();
-    let (login, rest) = match text.find(['@', '/']) {
-        Some(at) if text[at..].starts_with('@') => (Some(&text[..at]), &text[at + 1..]),
-        _ => (None, text),
-    };
+    let Parts { login, places, path, query } = cut(text);
     if let Some(login) = login {
         let (user, password) = login.split_once(':').unwrap_or((login, ""));
         push(&mut pairs, "user", user)?;
         push(&mut pairs, "password", password)?;
     }
-    let place_end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (places, rest) = rest.split_at(place_end);
-    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     // With a login, a second "@" is one inside the password; without one, an "@" in the path means that
     // the password's "/" ended the host part early.
     if places.contains('@') || (login.is_none() && path.contains('@')) {
@@ -54,6 +49,49 @@ pub(super) fn parse(text: &str) -> Result<Pairs, Flaw> {
         pairs.push((name, value));
     }
     Ok(pairs)
+}
+
+/// The parts of an address, as written.
+struct Parts<'a> {
+    /// What stands before the `@`, where there is one.
+    login: Option<&'a str>,
+    places: &'a str,
+    /// With its `/`.
+    path: &'a str,
+    query: &'a str,
+}
+
+fn cut(text: &str) -> Parts<'_> {
+    let (login, rest) = match text.find(['@', '/']) {
+        Some(at) if text[at..].starts_with('@') => (Some(&text[..at]), &text[at + 1..]),
+        _ => (None, text),
+    };
+    let place_end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (places, rest) = rest.split_at(place_end);
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    Parts { login, places, path, query }
+}
+
+/// An address that [`parse`] has read, as written but without the secrets in it.
+pub(super) fn without_secrets(text: &str) -> String {
+    let Parts { login, places, path, query } = cut(text);
+    let mut shown = String::new();
+    if let Some(login) = login {
+        shown.push_str(login.split_once(':').map_or(login, |(user, _)| user));
+        shown.push('@');
+    }
+    shown.push_str(places);
+    shown.push_str(path);
+    let secret = |part: &&str| {
+        let name = part.split_once('=').and_then(|(name, _)| decode(name, "a name").ok());
+        name.is_some_and(|name| params::is_secret(&name))
+    };
+    let kept: Vec<&str> = query.split('&').filter(|part| !part.is_empty() && !secret(part)).collect();
+    if !kept.is_empty() {
+        shown.push('?');
+        shown.push_str(&kept.join("&"));
+    }
+    shown
 }
 
 /// Splits `host:port,[::1]:port` into libpq's two lists. Ports are only sent on when there are any.

@@ -14,6 +14,7 @@ use std::process::Command;
 use super::account::RunAs;
 use super::error::{PrivateError, io_error};
 use super::place::Cluster;
+use crate::domain::handed::HANDED_ON;
 
 /// What the server writes into `postmaster.pid`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(super) fn is_stopped(pid: u32) -> bool {
         let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
         return state_in(&stat).is_some_and(|(_, state)| matches!(state, b'T' | b't'));
     }
-    let output = Command::new("/bin/ps").args(["-o", "stat=", "-p", &pid.to_string()]).output();
+    let output = ps().args(["-o", "stat=", "-p", &pid.to_string()]).output();
     output.is_ok_and(|output| output.stdout.trim_ascii().first() == Some(&b'T'))
 }
 
@@ -118,10 +119,15 @@ fn identify_in_proc(pid: u32, data: &Path) -> Process {
     if is_postgres && (named || inside) { Process::Server } else { Process::Stranger }
 }
 
+fn ps() -> Command {
+    let mut command = Command::new("/bin/ps");
+    command.env_remove(HANDED_ON);
+    command
+}
+
 /// For systems without `/proc`.
 fn identify_with_ps(pid: u32, data: &Path) -> Process {
-    let output =
-        Command::new("/bin/ps").args(["-ww", "-o", "stat=,command=", "-p", &pid.to_string()]).output();
+    let output = ps().args(["-ww", "-o", "stat=,command=", "-p", &pid.to_string()]).output();
     let Ok(output) = output else { return Process::Stranger };
     let text = String::from_utf8_lossy(&output.stdout);
     match text.trim().split_once(char::is_whitespace) {

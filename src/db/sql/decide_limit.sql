@@ -4,7 +4,7 @@
 -- One row if it took effect. Zero rows: it has another version, or is as asked already; `limit.sql` tells which.
 -- Index: the primary key, whose conflict is also what two first limits at once meet: the second waits for the first and
 -- then finds its version. `cur` locks the row, so that the event tells what this statement has really replaced.
--- With the first limit of a tenant today's approvals so far are counted from `events` (index events_at); from then on
+-- With the first limit of a tenant today's approvals so far are counted from `events` (index events_let_run); from then on
 -- `decide.sql` counts. A claim or an approval that is under way meanwhile does not know of the limit yet.
 WITH cur AS MATERIALIZED (
     SELECT l.* FROM {schema}.limits l WHERE l.tenant = $1 FOR NO KEY UPDATE

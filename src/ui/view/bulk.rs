@@ -89,9 +89,9 @@ fn under_way(state: &State, run: &BulkRun, width: usize) -> Vec<Line> {
 
 fn progress(paint: &Paint<'_>, state: &State, run: &BulkRun, width: usize) -> Vec<Line> {
     let mut body = wrapped(&run.progress(), width, Role::Running);
-    let permille = usize::try_from(run.permille()).unwrap_or(0);
     let gauge = width.saturating_sub(6).min(60);
-    if gauge >= 10 {
+    if let Some(permille) = run.permille().filter(|_| gauge >= 10) {
+        let permille = usize::try_from(permille).unwrap_or(0);
         let full = gauge * permille / 1_000;
         let [on, off] = paint.glyphs.gauge;
         body.push(vec![

@@ -15,6 +15,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin};
 
 use super::analyser::{Cancel, Doing};
+use crate::domain::handed::HANDED_ON;
 use crate::domain::{Refusal, figure};
 use capture::{Head, Tail};
 use group::Group;
@@ -106,6 +107,7 @@ impl Program {
             .env_remove("TASKDECK_DATABASE_URL")
             .env_remove("DATABASE_URL")
             .env_remove("PGPASSWORD")
+            .env_remove(HANDED_ON)
             .stdin(Stdio::piped())
             .stdout(match given.output {
                 Output::Kept => Stdio::piped(),

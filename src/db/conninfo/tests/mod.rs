@@ -1,6 +1,7 @@
 //! Tests without a server; those with one are in `tests/tls.rs`.
 
 mod addresses;
+mod bare;
 mod files;
 mod handshake;
 mod protection;

@@ -24,7 +24,11 @@ CREATE TABLE {schema}.outbox (
     due_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     error          text,
     delivered_at   timestamptz,
-    CONSTRAINT outbox_change UNIQUE (task_id, version)
+    CONSTRAINT outbox_change UNIQUE (task_id, version),
+    -- What is not one of these could not be told, and who claimed it would begin nothing else.
+    CONSTRAINT outbox_states CHECK (
+        status_before IN ('SUBMITTED', 'QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED', 'REJECTED')
+        AND status_after IN ('SUBMITTED', 'QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELED', 'REJECTED'))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_due ON {schema}.outbox (due_at, id) WHERE delivered_at IS NULL;
 CREATE INDEX outbox_undelivered ON {schema}.outbox (id) WHERE delivered_at IS NULL;

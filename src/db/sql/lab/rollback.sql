@@ -1,0 +1,2 @@
+-- Ends it without effect.
+ROLLBACK
