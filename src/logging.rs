@@ -13,12 +13,16 @@ use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{LogFormat, Verbosity};
+use crate::domain::json;
+use crate::domain::text::visible;
 
 /// Lines that wait for the console; when it does not keep up the newest are counted and dropped.
 const KEPT: usize = 1_024;
@@ -100,8 +104,44 @@ where
     W: for<'a> fmt::MakeWriter<'a> + Send + Sync + 'static,
 {
     match format {
-        LogFormat::Text => Box::new(layer),
-        LogFormat::Json => Box::new(layer.json().flatten_event(true)),
+        LogFormat::Text => Box::new(layer.fmt_fields(debug_fn(shown).delimited(" "))),
+        LogFormat::Json => Box::new(layer.json().flatten_event(true).map_writer(Escaping)),
+    }
+}
+
+/// A field of a line for people: what came from outside (an error's text, what a command said) makes no line of its own
+/// and nothing that a terminal acts on.
+fn shown(writer: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
+    let value = format!("{value:?}");
+    let value = visible(&value);
+    match field.name() {
+        "message" => writer.write_str(&value),
+        name => write!(writer, "{name}={value}"),
+    }
+}
+
+/// Where lines of JSON go, what a terminal would act on escaped.
+struct Escaping<W>(W);
+
+impl<'a, W: fmt::MakeWriter<'a>> fmt::MakeWriter<'a> for Escaping<W> {
+    type Writer = Escaped<W::Writer>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        Escaped(self.0.make_writer())
+    }
+}
+
+/// Takes a whole line at a time, as the formatter gives it.
+struct Escaped<W>(W);
+
+impl<W: io::Write> io::Write for Escaped<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write_all(json::escaped(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -167,6 +207,8 @@ impl Visit for Text {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
@@ -181,6 +223,38 @@ mod tests {
         let line = receiver.try_recv().expect("a line");
         assert_eq!((line.level, line.text.as_str()), (Level::WARN, "a lease has passed task=7 why=late"));
         assert_eq!(missed() - before, 1);
+    }
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no test panics here").write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_comes_from_outside_makes_no_line_and_moves_no_cursor() {
+        for format in [LogFormat::Text, LogFormat::Json] {
+            let kept = Kept::default();
+            let writer = kept.clone();
+            let layer = fmt::layer().with_ansi(false).with_writer(move || writer.clone());
+            let subscriber = tracing_subscriber::registry().with(written(layer, format));
+            let said = "no\u{1b}[31m\u{202e}\u{1b}]52;c;eA==\u{7}\n2026-11-30T00:00:00Z  INFO taskdeck: ended";
+            tracing::subscriber::with_default(subscriber, || {
+                tracing::error!(error = %said, task = %7, part = said, "{said}");
+            });
+            let line = String::from_utf8(kept.0.lock().expect("kept").clone()).expect("text");
+            let line = line.strip_suffix('\n').expect("a line end");
+            assert!(!line.chars().any(crate::domain::text::is_hostile), "{format:?}: {line}");
+            assert!(line.contains("ended") && line.contains('7'), "{format:?}: {line}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod look;
 use std::collections::HashMap;
 
 use tokio::time::timeout;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::Db;
@@ -20,7 +21,7 @@ use super::tasks::Preview as Text;
 use crate::domain::bulk::{Bulk, CHUNK, Chunk, Left, Matching, Uncertain};
 use crate::domain::observed::Filter;
 use crate::domain::outcome::Verdict;
-use crate::domain::{Decision, OperationId, Seen, TaskId};
+use crate::domain::{Decision, OperationId, Seen, Status, TaskId};
 use look::{Asked, Parameters};
 
 /// How many rows are looked at to find those of one chunk.
@@ -48,8 +49,8 @@ struct Piece {
 /// What one decision came to.
 #[derive(Debug)]
 enum Came {
-    /// All rows were changed.
-    Committed,
+    /// All rows were changed; so many of them run and were asked to stop.
+    Committed { asked: i64 },
     /// None was: these stood in the way, the others did not.
     Not { left: Vec<Left>, others: Vec<Seen> },
 }
@@ -118,7 +119,10 @@ impl Db {
             chunk.resolved_from_unknown |= resolved.from_unknown;
             chunk.retries += resolved.retries;
             match resolved.answer {
-                Came::Committed => chunk.committed += count,
+                Came::Committed { asked } => {
+                    chunk.committed += count;
+                    chunk.asked += asked;
+                }
                 Came::Not { left, others } => {
                     chunk.left.extend(left);
                     pieces.extend(again(others, failures + 1));
@@ -176,7 +180,10 @@ impl Db {
         on_unknown: OnUnknown<'_>,
     ) -> Result<Resolved<Came>, DbError> {
         let attempt = || self.decide_matches_once(decision);
-        let trace = || async { Ok(self.all_decided(decision).await?.then_some(Came::Committed)) };
+        let trace = || async {
+            let asked = self.all_decided(decision).await?;
+            Ok(asked.map(|asked| Came::Committed { asked }))
+        };
         resolve(on_unknown, attempt, trace).await
     }
 
@@ -188,8 +195,11 @@ impl Db {
         }
         // What was changed is not read any further, so that no text and no row that cannot be read is in the way of
         // saying so. The rows may have moved on by this very decision, sent before.
-        if changed || self.all_decided(decision).await? {
-            return Ok(Came::Committed);
+        if changed {
+            return Ok(Came::Committed { asked: running(&rows, "status")? });
+        }
+        if let Some(asked) = self.all_decided(decision).await? {
+            return Ok(Came::Committed { asked });
         }
         let mut now = HashMap::with_capacity(rows.len());
         for row in &rows {
@@ -220,11 +230,21 @@ impl Db {
         Ok(Came::Not { left, others })
     }
 
-    /// Whether this very decision has changed all of its rows. That it has not does not tell that it never will.
-    async fn all_decided(&self, decision: &Decision) -> Result<bool, DbError> {
+    /// If this very decision has changed all of its rows, how many of them it asked to stop. That it has not does not tell
+    /// that it never will.
+    async fn all_decided(&self, decision: &Decision) -> Result<Option<i64>, DbError> {
         let rows = self.decided_rows(decision, &decision.rows, Text::Beginning).await?;
-        Ok(rows.len() == decision.rows.len())
+        (rows.len() == decision.rows.len()).then(|| running(&rows, "status_after")).transpose()
     }
+}
+
+/// How many rows say that they run.
+fn running(rows: &[Row], column: &str) -> Result<i64, DbError> {
+    let mut running = 0;
+    for row in rows {
+        running += i64::from(get::<&str>(row, column, "a decision")? == Status::Running.as_str());
+    }
+    Ok(running)
 }
 
 /// What is decided next about rows that did not stand in the way: all of them once more, later by halves, so that rows

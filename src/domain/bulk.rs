@@ -121,6 +121,8 @@ pub struct Left {
 pub struct Chunk {
     /// How many the decision changed.
     pub committed: i64,
+    /// How many of those ran and were asked to stop; they run until they have.
+    pub asked: i64,
     /// Those that it did not.
     pub left: Vec<Left>,
     /// How many rows were looked at to find them.
@@ -156,6 +158,8 @@ pub struct Uncertain {
 pub struct Sum {
     /// Rows that were changed.
     pub committed: i64,
+    /// Those of them that ran and were asked to stop; they run until they have.
+    pub asked: i64,
     /// Rows that had moved on.
     pub conflicts: i64,
     /// Rows that a rule leaves to another operator or to another day.
@@ -183,8 +187,9 @@ impl Sum {
     /// Adds what became of a chunk.
     pub fn take(&mut self, chunk: Chunk) {
         let rows = chunk.rows();
-        let Chunk { committed, left, looked_at, next_after, resolved_from_unknown, retries } = chunk;
+        let Chunk { committed, asked, left, looked_at, next_after, resolved_from_unknown, retries } = chunk;
         self.committed += committed;
+        self.asked += asked;
         self.chunks += i64::from(rows > 0);
         self.looked_at += looked_at;
         self.next_after = next_after;
@@ -202,6 +207,17 @@ impl Sum {
             if self.examples.len() < Self::EXAMPLES {
                 self.examples.push(left);
             }
+        }
+    }
+
+    /// `12 canceled, 3 asked to stop`: what was done, and no more than was done.
+    pub fn done(&self, kind: DecisionKind) -> String {
+        let ended = self.committed - self.asked;
+        let done = format!("{} {}", thousands(ended), kind.past());
+        match (self.asked, ended) {
+            (0, _) => done,
+            (asked, 0) => format!("{} asked to stop", thousands(asked)),
+            (asked, _) => format!("{done}, {} asked to stop", thousands(asked)),
         }
     }
 

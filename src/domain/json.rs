@@ -25,6 +25,16 @@ impl Formatter for Escaping {
     }
 }
 
+/// A line of JSON that something else has written, with the same escapes; its line end stays.
+pub fn escaped(line: &str) -> String {
+    let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+    let mut shown = Vec::with_capacity(line.len() + 1);
+    let written = Escaping.write_string_fragment(&mut shown, line);
+    debug_assert!(written.is_ok(), "memory takes everything");
+    shown.extend_from_slice(end.as_bytes());
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
 /// `value` as one line of JSON with a line end.
 ///
 /// # Errors

@@ -43,19 +43,10 @@ impl BulkRun {
 
     /// `12,000 requeued in 25 chunks, 26 s`.
     pub fn done(&self, now: Duration) -> String {
-        let Sum { committed, chunks, .. } = &self.sum;
-        let asked = match (self.kind(), self.matching.states().contains(&Status::Running)) {
-            (DecisionKind::Cancel, true) => " (what ran was asked to stop)",
-            _ => "",
-        };
+        let chunks = &self.sum.chunks;
         let chunks =
             if *chunks == 1 { "1 chunk".to_owned() } else { format!("{} chunks", thousands(*chunks)) };
-        format!(
-            "{} {}{asked} in {chunks}, {}.",
-            thousands(*committed),
-            self.kind().past(),
-            wait(self.took(now))
-        )
+        format!("{} in {chunks}, {}.", self.sum.done(self.kind()), wait(self.took(now)))
     }
 
     /// What was read as matching and left: `12 were left as they are: 10 moved on, 2 refused`.
@@ -88,14 +79,14 @@ impl BulkRun {
 
     /// `Requeued 12,000 of all that matched`, `Stopped: 1,500 requeued`.
     pub fn title(&self) -> String {
-        let (kind, past, done) = (self.kind(), self.kind().past(), thousands(self.sum.committed));
+        let (kind, done) = (self.kind(), self.sum.done(self.kind()));
         match &self.phase {
-            Phase::Ended { end: BulkEnd::Done, .. } => format!("Done: {done} {past}"),
+            Phase::Ended { end: BulkEnd::Done, .. } => format!("Done: {done}"),
             Phase::Ended { end: BulkEnd::Stopped, .. } => {
-                format!("Stopped: {done} {past}, the rest as it was")
+                format!("Stopped: {done}, the rest as it was")
             }
             Phase::Ended { end: BulkEnd::Failed { .. }, .. } => {
-                format!("Broken off: {done} {past}, the rest as it was")
+                format!("Broken off: {done}, the rest as it was")
             }
             Phase::Ended { end: BulkEnd::Unknown { rows, .. }, .. } => match rows {
                 Some(Uncertain { rows, .. }) => format!("Outcome unknown for {} tasks", thousands(*rows)),
@@ -126,7 +117,7 @@ impl BulkRun {
     /// The whole of it in one sentence, for the log and for standard error.
     pub fn told(&self, now: Duration) -> String {
         let kind = self.kind();
-        let mut parts = vec![format!("{} {}", thousands(self.sum.committed), kind.past())];
+        let mut parts = vec![self.sum.done(kind)];
         parts.extend(self.left());
         parts.extend(self.trouble());
         parts.push(match &self.phase {

@@ -65,6 +65,7 @@ struct About {
     #[serde(flatten)]
     matched: Matches,
     decided: i64,
+    asked_to_stop: i64,
     conflicts: i64,
     refused: i64,
     not_found: i64,
@@ -319,6 +320,7 @@ fn print(call: &Call, bulk: &Bulk, preview: &Preview, ran: Ran) -> Result<Exit, 
     let about = About {
         matched: Matches::of(preview),
         decided: ran.sum.committed,
+        asked_to_stop: ran.sum.asked,
         conflicts: ran.sum.conflicts,
         refused: ran.sum.refused,
         not_found: ran.sum.not_found,

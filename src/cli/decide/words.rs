@@ -97,9 +97,9 @@ pub(super) fn sum(preview: &Preview, sum: &Sum, rest: Rest) -> Vec<String> {
         1 => String::new(),
         chunks => format!(" in {} chunks", thousands(chunks)),
     };
-    let mut lines = vec![format!("{} {}{chunks}", kind.past(), tasks(sum.committed))];
-    if kind == DecisionKind::Cancel && sum.committed > 0 && preview.ready.contains_key(&Status::Running) {
-        lines.push("what was RUNNING was asked to stop and is RUNNING until it has".to_owned());
+    let mut lines = vec![format!("{} {}{chunks}", kind.past(), tasks(sum.committed - sum.asked))];
+    if sum.asked > 0 {
+        lines.push(format!("asked {} to stop: RUNNING until the analyser has returned", tasks(sum.asked)));
     }
     let left = |count: i64, one: &str, several: &str| {
         (count > 0).then(|| format!("{} {}", tasks(count), if count == 1 { one } else { several }))

@@ -4,7 +4,7 @@
 -- One row for each of $3 that it changed. Fewer than were asked about: it has changed nothing, or another
 -- decision bears the same id, whose rows are none of this one's business.
 -- Index: events_operation.
-SELECT {columns}, v.version_before
+SELECT {columns}, v.version_before, v.status_after
 FROM {schema}.events v
 JOIN {schema}.tasks t ON t.id = v.task_id
 {text_and_worker $2}
