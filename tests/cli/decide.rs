@@ -99,7 +99,7 @@ async fn another_tenants_row_is_not_found_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_read_only_session_is_refused_and_the_server_would_refuse_too() {
+async fn what_would_write_is_refused_with_read_only() {
     let db = database().await;
     let user = User::of(&db.url);
     user.text(0, &["submit", "--hold", "x"]);

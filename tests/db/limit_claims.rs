@@ -301,6 +301,14 @@ async fn many_claimers_of_several_limited_tenants_run_everything_within_the_limi
     }
     assert!(!over.load(Ordering::SeqCst), "a limit was passed");
     assert_eq!(test.psql("SELECT count(*) FROM taskdeck.tasks WHERE status = 'SUCCEEDED'"), "100");
+    // A session tells of its deadlocks at its end at the latest.
+    db.close();
+    until("the end of the sessions", || async {
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND starts_with(application_name, 'taskdeck ')";
+        (number(&client, sql).await == 0).then_some(())
+    })
+    .await;
     assert_eq!(test.psql("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"), "0");
 }
 

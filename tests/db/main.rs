@@ -33,6 +33,7 @@ mod outbox;
 mod overview;
 mod pooler;
 mod queues;
+mod read_only;
 mod retries;
 mod roles;
 mod row_security;

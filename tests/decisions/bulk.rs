@@ -9,11 +9,14 @@ use tokio_postgres::Client;
 use crate::racers::{Racer, Told, for_a_row, until_all_wait};
 use crate::runner::User;
 use crate::scene::{fill, number, outside};
-use crate::support::{TestDb, database, until};
+use crate::support::{PATIENCE, TestDb, database, until};
 use crate::worker::Headless;
 
 /// So many rows.
 const ROWS: i64 = 200;
+
+/// So many of them are run by the process that is killed.
+const KILLED: i64 = 20;
 
 fn named(rows: &[(i64, i64)]) -> Vec<String> {
     rows.iter().map(|(id, version)| format!("{id}@{version}")).collect()
@@ -24,10 +27,12 @@ async fn deadlocks(watch: &Client) -> i64 {
 }
 
 /// The whole was done, or nothing of it was, by what is told of each row.
-fn is_all_or_none(told: &Told) -> bool {
+fn is_all_or_none(told: &Told, asked: usize) -> bool {
     // About one row the answer has no list.
-    let rows = told.answer["tasks"].as_array();
-    let mut outcomes = rows.into_iter().flatten().map(|row| row["outcome"].as_str().unwrap_or_default());
+    let one = std::slice::from_ref(&told.answer);
+    let rows = told.answer["tasks"].as_array().map_or(one, Vec::as_slice);
+    assert_eq!(rows.len(), asked, "as many rows are told as were asked for: {}", told.answer);
+    let mut outcomes = rows.iter().map(|row| row["outcome"].as_str().unwrap_or_default());
     match told.code {
         0 => outcomes.all(|outcome| outcome == "committed"),
         _ => outcomes.all(|outcome| matches!(outcome, "conflict" | "not_applied")),
@@ -73,7 +78,8 @@ async fn opposite(ann: &[i64], ben: &[i64], held: i64) {
             "round {round}: {:?}",
             told.each_ref().map(|told| &told.answer["message"])
         );
-        assert!(told.iter().all(is_all_or_none), "round {round}");
+        let asked = [ann.len(), ben.len()];
+        assert!(told.iter().zip(asked).all(|(told, asked)| is_all_or_none(told, asked)), "round {round}");
         let ids = if winner.operator == "ann" { ann } else { ben };
         let count = i64::try_from(ids.len()).expect("small");
         let state = if winner.operator == "ann" { "QUEUED" } else { "REJECTED" };
@@ -126,19 +132,58 @@ async fn decidable(watch: &Client, verb: &str, half: &str) -> Vec<(i64, i64)> {
     rows.iter().map(|row| (row.get(0), row.get(1))).collect()
 }
 
+/// What was told, with the number of rows that were asked for.
+type Answer = (Told, usize);
+
+/// Two cancel the same rows in opposite orders, and are seen to wait at the same time: one of them takes effect.
+async fn pair(test: &TestDb, watch: &Client) -> (Vec<Act>, Vec<Answer>) {
+    let user = User::of(&test.url);
+    let mut holder = outside(&test.url).await;
+    let mut rows = decidable(watch, "cancel", "true").await;
+    let gate = holder.transaction().await.expect("begin");
+    gate.execute("SELECT FROM taskdeck.tasks WHERE id = 100 FOR UPDATE", &[]).await.expect("hold");
+    let ann = Racer::start(&user, "ann", "cancel", &named(&rows));
+    rows.reverse();
+    let ben = Racer::start(&user, "ben", "cancel", &named(&rows));
+    let waiting = until_all_wait(watch, &[ann.pid, ben.pid], |_, wait| for_a_row(wait)).await;
+    assert_eq!(waiting.len(), 2, "both wait at the same time");
+    gate.commit().await.expect("open the gate");
+    let told = [ann.end(), ben.end()];
+    let mut codes = told.each_ref().map(|told| told.code);
+    let winner = if codes[0] == 0 { "ann" } else { "ben" };
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 3], "one took effect: {told:?}");
+    let asked = rows.len();
+    (vec![(winner, rows.into_iter().collect())], told.map(|told| (told, asked)).into())
+}
+
+/// Whether workers have claimed what was requeued, and something was taken back between two of the operators' acts.
+async fn met_by_workers_and_a_recoverer(watch: &Client) -> bool {
+    let claims = "SELECT sum(claim_no)::bigint FROM taskdeck.tasks";
+    let between = "SELECT count(*) FROM taskdeck.events WHERE move = 'recover' \
+        AND id > (SELECT min(id) FROM taskdeck.events WHERE actor IN ('ann', 'ben', 'cem')) \
+        AND id < (SELECT max(id) FROM taskdeck.events WHERE actor IN ('ann', 'ben', 'cem'))";
+    number(watch, claims).await > KILLED && number(watch, between).await > 0
+}
+
 /// One operator's acts, one after the other, each about what a look just before it showed: canceling, once that has
-/// taken effect requeuing, and so on.
+/// taken effect requeuing, and so on. A dozen, and then until the workers and the recoverer have come in between.
 async fn acts(
     test: &TestDb,
     operator: &'static str,
     order: Order,
     half: &'static str,
-) -> (Vec<Act>, Vec<Told>) {
+) -> (Vec<Act>, Vec<Answer>) {
     let user = User::of(&test.url);
     let watch = outside(&test.url).await;
     let (mut done, mut told) = (Vec::new(), Vec::new());
     let mut verb = "cancel";
-    for _ in 0..12 {
+    let started = std::time::Instant::now();
+    for turn in 0.. {
+        if turn >= 12 && met_by_workers_and_a_recoverer(&watch).await {
+            break;
+        }
+        assert!(started.elapsed() < PATIENCE, "{operator}: no worker and no recoverer came in between");
         let other = if verb == "cancel" { "requeue" } else { "cancel" };
         let mut rows = decidable(&watch, verb, half).await;
         if order == Order::Descending {
@@ -148,8 +193,8 @@ async fn acts(
             verb = other;
             continue;
         }
-        let tasks = named(&rows);
-        let racer = Racer::start(&user, operator, verb, &tasks);
+        let asked = rows.len();
+        let racer = Racer::start(&user, operator, verb, &named(&rows));
         let answer = tokio::task::spawn_blocking(|| racer.end()).await.expect("no panic");
         match answer.code {
             0 => {
@@ -159,7 +204,7 @@ async fn acts(
             3 => {}
             other => panic!("{operator} {verb}: exit {other}: {}", answer.answer),
         }
-        told.push(answer);
+        told.push((answer, asked));
     }
     (done, told)
 }
@@ -178,8 +223,10 @@ async fn with_workers_and_a_recoverer_on_the_same_rows() {
     // What a process that is killed was running is taken back by the others once its lease has passed.
     let killed = Headless::start(&test.url, &["--workers", "20", "--work-delay", "1h", "--lease", "2s"], &[]);
     let running = "SELECT count(*) FROM taskdeck.tasks WHERE status = 'RUNNING'";
-    until("twenty that run", || async { (number(&watch, running).await == 20).then_some(()) }).await;
+    until("twenty that run", || async { (number(&watch, running).await == KILLED).then_some(()) }).await;
     drop(killed);
+    // Before anybody else works: then it is certain that one of the two takes effect.
+    let pair = pair(&test, &watch).await;
     let flags = ["--workers", "2", "--work-delay", "2s", "--poll", "100ms"];
     let workers = [Headless::start(&test.url, &flags, &[]), Headless::start(&test.url, &flags, &[])];
 
@@ -189,22 +236,26 @@ async fn with_workers_and_a_recoverer_on_the_same_rows() {
         acts(&test, "cem", Order::Descending, "id > 80"),
     );
     let recovered = "SELECT count(*) FROM taskdeck.events WHERE move = 'recover'";
-    until("what was taken back", || async { (number(&watch, recovered).await >= 20).then_some(()) }).await;
+    until("what was taken back", || async { (number(&watch, recovered).await >= KILLED).then_some(()) })
+        .await;
     for worker in workers {
         worker.process().signal(rustix::process::Signal::TERM);
         assert_eq!(worker.end().code, Some(0));
     }
 
-    let done: Vec<Act> = [&ann.0, &ben.0, &cem.0].into_iter().flatten().cloned().collect();
-    let told: Vec<&Told> = [&ann.1, &ben.1, &cem.1].into_iter().flatten().collect();
+    assert!(met_by_workers_and_a_recoverer(&watch).await, "nobody came in between");
+
+    let done: Vec<Act> = [&pair.0, &ann.0, &ben.0, &cem.0].into_iter().flatten().cloned().collect();
+    let answers: Vec<&Answer> = [&pair.1, &ann.1, &ben.1, &cem.1].into_iter().flatten().collect();
+    let told: Vec<&Told> = answers.iter().map(|(told, _)| told).collect();
     assert!(
         !done.is_empty() && done.len() < told.len(),
         "some took effect and some did not: {} of {}",
         done.len(),
         told.len()
     );
-    for told in &told {
-        assert!(is_all_or_none(told), "{}", told.answer);
+    for (told, asked) in answers {
+        assert!(is_all_or_none(told, *asked), "{}", told.answer);
     }
     let retries = |told: &Told| told.answer["retries"].as_i64().expect("a number");
     let retried: i64 = told.iter().map(|told| retries(told)).sum();

@@ -1,10 +1,14 @@
 //! The console of somebody who may not: every key on every screen and every verb, answered with yes wherever it is
 //! asked, and nothing in the tables is another.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use taskdeck::app::command::VERBS;
-use taskdeck::app::keys::{Action, Key, KeyCode, Layer, TABLE};
+use taskdeck::app::keys::{Action, Entry, Gravity, Key, KeyCode, Layer, TABLE};
 use taskdeck::domain::decision::DecisionKind;
 
+use crate::PATIENCE;
 use crate::company::Company;
 use crate::desk::Desk;
 use crate::runner::User;
@@ -16,7 +20,8 @@ const LEAVING: [Action; 3] = [Action::Quit, Action::Interrupt, Action::Suspend];
 /// What is typed behind each verb of the command line. A verb that is not here is a failure.
 fn argument(verb: &str) -> &'static str {
     match verb {
-        "goto" | "approve" | "reject" => "1",
+        "goto" | "approve" => "1",
+        "reject" => "2",
         "cancel" => "3",
         "requeue" => "4",
         "submit" | "search" => "waits",
@@ -79,6 +84,7 @@ impl Watched {
         let four = submit(db, "canceled").await;
         decided(db, DecisionKind::Cancel, &row(db, four.id).await).await;
         User::of(&company.test.url).text(0, &["pause", "shut"]);
+        User::of(&company.test.url).text(0, &["limit", "default", "--max-running", "5"]);
         worker(db).await;
         db.register(&new_instance(&["other"], LONG)).await.expect("register");
         let before = company.everything();
@@ -99,7 +105,9 @@ impl Watched {
         let terminal = &mut self.desk.terminal;
         let mark = terminal.mark();
         terminal.keys(&keys.iter().map(|key| bytes(*key)).collect::<String>());
+        let typed = std::time::Instant::now();
         loop {
+            assert!(typed.elapsed() < PATIENCE, "the console is dead; the screen is:\n{}", terminal.screen());
             terminal.keys(&bytes(REDRAW));
             let asked = std::time::Instant::now();
             while asked.elapsed() < std::time::Duration::from_secs(2) {
@@ -128,26 +136,53 @@ impl Watched {
         assert_eq!(self.company.everything(), self.before, "{what} changed something");
     }
 
-    /// Every key on every screen, and every verb.
-    fn try_everything(&mut self) {
-        for screen in '1'..='5' {
-            for entry in TABLE.iter().filter(|entry| entry.layers.contains(&Layer::Screen)) {
-                if LEAVING.contains(&entry.action) {
-                    continue;
-                }
-                for key in entry.keys {
-                    self.press(Key::char(screen));
-                    self.press(*key);
-                    self.insist();
-                }
-            }
-            self.unchanged(&format!("a key on screen {screen}"));
-        }
+    /// Every verb, every key on every screen, and the keys of every act in the other panes; `then` is called after each part.
+    fn try_everything(&mut self, then: impl Fn(&Self, &str)) {
         for verb in VERBS.iter().filter(|verb| verb.name != "quit") {
-            self.press(Key::char('1'));
+            if matches!(verb.name, "stop" | "pause" | "resume") {
+                // What is asked carries what screen 2 has read.
+                self.press(Key::char('2'));
+                self.desk.terminal.wait_text("shut");
+            } else {
+                self.press(Key::char('1'));
+            }
             self.say(verb.name);
-            self.unchanged(verb.name);
+            then(self, verb.name);
         }
+        for screen in '1'..='5' {
+            self.try_keys(screen, 0, |_| true);
+            then(self, &format!("a key on screen {screen}"));
+        }
+        // The detail pane, the queues and the limits.
+        for (screen, tabs) in [('1', 1), ('2', 1), ('2', 2)] {
+            self.try_keys(screen, tabs, |entry| entry.gravity != Gravity::Light);
+            then(self, &format!("a key on screen {screen} after {tabs} times Tab"));
+        }
+    }
+
+    /// Presses each of these keys on a screen, in the pane to which so many times Tab lead.
+    fn try_keys(&mut self, screen: char, tabs: usize, which: impl Fn(&Entry) -> bool) {
+        for entry in TABLE.iter().filter(|entry| entry.layers.contains(&Layer::Screen) && which(entry)) {
+            if LEAVING.contains(&entry.action) {
+                continue;
+            }
+            for key in entry.keys {
+                self.press(Key::char(screen));
+                self.type_all(&vec![Key::plain(KeyCode::Tab); tabs]);
+                self.press(*key);
+                self.insist();
+            }
+        }
+    }
+
+    /// The moves that the events after this one tell.
+    fn moves_since(&self, event: &str) -> BTreeSet<String> {
+        let sql = format!("SELECT DISTINCT move FROM taskdeck.events WHERE id > {event}");
+        self.company.test.psql(&sql).lines().map(str::to_owned).collect()
+    }
+
+    fn last_event(&self) -> String {
+        self.company.test.psql("SELECT max(id) FROM taskdeck.events")
     }
 
     /// Goes to a task and presses the key of an act that is not possible: it is dim, and says why.
@@ -171,6 +206,11 @@ impl Watched {
 
     fn end(mut self) {
         self.unchanged("all of it");
+        self.leave();
+        self.unchanged("the end");
+    }
+
+    fn leave(&mut self) {
         self.desk.terminal.keys("q");
         // Where the role was tried again, a text was written that nobody took.
         let modes = self.desk.terminal.modes_of();
@@ -180,7 +220,6 @@ impl Watched {
             self.desk.terminal.keys("y");
         }
         assert_eq!(self.desk.back_in_shell(), 0);
-        self.unchanged("the end");
     }
 }
 
@@ -194,7 +233,7 @@ async fn a_viewer_changes_nothing_with_any_key_or_verb() {
     for (id, key, label) in ACTS {
         console.is_dim_and_says(id, key, label, "the database role lacks UPDATE on tasks");
     }
-    console.try_everything();
+    console.try_everything(Watched::unchanged);
     console.end();
 }
 
@@ -204,8 +243,31 @@ async fn read_only_changes_nothing_with_any_key_or_verb() {
     for (id, key, label) in ACTS {
         console.is_dim_and_says(id, key, label, "read-only: started with --read-only");
     }
-    console.try_everything();
+    console.try_everything(Watched::unchanged);
     console.end();
+}
+
+/// The same keys and verbs by who may, without which the two before would prove nothing: they do change what they are for.
+/// An operator's console is no process among the others, so that it outlives that it asks them all to stop.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_changes_it_all_with_the_same_keys_and_verbs() {
+    let mut console = Watched::open(|company| company.login("olga", "operator"), "--workers 0").await;
+    let before = RefCell::new(console.last_event());
+    console.try_everything(|console, what| {
+        let wanted: &[&str] = match what {
+            // The last of the verbs.
+            "help" => &["approve", "reject", "cancel", "requeue", "pause", "resume"],
+            "a key on screen 1" | "a key on screen 1 after 1 times Tab" => &["cancel", "requeue"],
+            _ => return,
+        };
+        let moves = console.moves_since(&before.replace(console.last_event()));
+        for wanted in wanted {
+            assert!(moves.contains(*wanted), "up to {what}, no {wanted}: {moves:?}");
+        }
+    });
+    let submitted = "SELECT count(*) FROM taskdeck.task_inputs WHERE submitted_by = 'alice'";
+    assert_ne!(console.company.test.psql(submitted), "0");
+    console.leave();
 }
 
 /// The role of services may decide, as the server cannot tell a claim from an approval; what it may not is told at once.

@@ -3,10 +3,11 @@
 
 use serde_json::json;
 
+use crate::proxy::{Cut, Proxy};
 use crate::racers::{Racer, for_a_row, until_all_wait};
 use crate::runner::User;
 use crate::scene::outside;
-use crate::support::database;
+use crate::support::{database, shared_server};
 
 /// An outside session holds the second row and then asks for the first, which the decision holds by then.
 async fn deadlock(outside_does: &str) -> (crate::racers::Told, String) {
@@ -66,4 +67,28 @@ async fn a_wait_that_is_too_long_is_called_that_and_not_tried_again() {
     holder.rollback().await.expect("rollback");
     assert_eq!(test.psql("SELECT status, version FROM taskdeck.tasks"), "SUBMITTED|0");
     user.json(0, &["approve", "1@0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_lost_is_found_by_its_operation() {
+    let test = database().await;
+    for _ in 0..2 {
+        User::of(&test.url).text(0, &["submit", "--hold", "x"]);
+    }
+    let proxy = Proxy::start(shared_server().port()).await;
+    proxy.cut(Cut::After, "the answer is cut off");
+    let user = User::of(&proxy.address(&test.url));
+    let args = ["approve", "2@0", "1@0", "--reason", "the answer is cut off"];
+    let answer = tokio::task::block_in_place(|| user.json(0, &args));
+    assert_eq!(proxy.cuts_of(Cut::After), 1);
+    assert_eq!((&answer["outcome"], &answer["resolved_from_unknown"]), (&json!("committed"), &json!(true)));
+    let told = answer["tasks"].as_array().expect("rows");
+    let told: Vec<_> = told.iter().map(|row| (&row["outcome"], &row["task"]["version"])).collect();
+    assert_eq!(told, [(&json!("committed"), &json!(1)); 2], "{answer}");
+    assert_eq!(
+        test.psql("SELECT id, status, version FROM taskdeck.tasks ORDER BY id"),
+        "1|QUEUED|1\n2|QUEUED|1"
+    );
+    let events = "SELECT count(*), count(DISTINCT operation_id), min(version_after) FROM taskdeck.events";
+    assert_eq!(test.psql(events), "2|1|1", "one operation, once");
 }

@@ -13,6 +13,10 @@ mod support;
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod company;
 
+#[path = "../support/proxy.rs"]
+#[expect(dead_code, reason = "each test binary uses a part of it")]
+mod proxy;
+
 #[path = "../support/terminal.rs"]
 #[expect(dead_code, reason = "each test binary uses a part of it")]
 mod terminal;

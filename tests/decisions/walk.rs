@@ -8,8 +8,10 @@ use taskdeck::cli::Cli;
 use taskdeck::domain::decision::DecisionKind;
 
 use crate::company::Company;
+use crate::desk::wait_until;
 use crate::runner::User;
 use crate::scene::{LONG, decided, new_instance, row, submit, submit_held, worker};
+use crate::worker::Headless;
 
 /// The roles of `assets/sql/roles.sql`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,8 @@ const LINES: &[(&[&str], Does)] = &[
     (&["stop", "--all"], Writes(&[Operator, Worker])),
     (&["stop", "--all", "--mode", "cancel"], Writes(&[Operator, Worker])),
     (&["doctor"], Looks),
+    // In a schema of its own.
+    (&["lab", "isolation", "--rounds", "1"], Elsewhere),
     (&["migrate"], Migrates),
     (&["private", "status"], Elsewhere),
     (&["private", "stop"], Elsewhere),
@@ -155,6 +159,25 @@ fn is_refused(company: &Company, user: &User, args: &[&str], reason: &str) {
     assert_eq!(company.everything(), before, "{args:?} changed something");
 }
 
+/// Starts a process without a terminal under this login, lets it run a task of a queue of its own and tell of that, and
+/// ends it.
+fn works(company: &Company, url: &str) {
+    let worker = Headless::start(url, &["--queue", "elsewhere", "--hook", "true", "--poll", "200ms"], &[]);
+    let owner = User::of(&company.test.url);
+    let submitted = owner.json(0, &["submit", "--queue", "elsewhere", "--notify", "text"]);
+    let id = submitted["task"]["id"].as_i64().expect("an id");
+    wait_until("its end, and that it is told", || {
+        let told = company.test.psql(&format!(
+            "SELECT t.status, count(o), count(o.delivered_at) FROM taskdeck.tasks t \
+             LEFT JOIN taskdeck.outbox o ON o.task_id = t.id WHERE t.id = {id} GROUP BY t.status"
+        ));
+        (told == "SUCCEEDED|1|1").then_some(())
+    });
+    worker.process().signal(rustix::process::Signal::TERM);
+    let end = worker.end();
+    assert_eq!(end.code, Some(0), "{}", end.log);
+}
+
 async fn walk(role: Role) {
     let company = Company::new().await;
     scene(&company).await;
@@ -163,7 +186,7 @@ async fn walk(role: Role) {
     for (args, does) in LINES {
         match does {
             Writes(roles) if !roles.contains(&role) => is_refused(&company, &user, args, "lacks "),
-            Writes(_) if args[0] == "--no-ui" => {}
+            Writes(_) if args[0] == "--no-ui" => works(&company, &url),
             Writes(_) => {
                 let before = company.everything();
                 let run = user.run(args);

@@ -33,11 +33,13 @@ async fn what_matches_is_shown_and_asked_about() {
     until_it_says(&mut desk, "nothing matches; nothing was changed");
 }
 
-/// What stood there before may still be on the screen, but no question that nobody has answered.
 fn until_it_asks(desk: &mut Desk, question: &str) -> String {
     desk.terminal.wait_for(question, |screen| screen.trim_end().ends_with(question))
 }
 
+/// It is cleared then, so that the next time it is not the answer of this time that is read.
 fn until_it_says(desk: &mut Desk, text: &str) {
     desk.terminal.wait_for(text, |screen| screen.contains(text) && screen.trim_end().ends_with("shell>"));
+    desk.terminal.line("clear");
+    desk.terminal.wait_for("a clear screen", |screen| screen.trim() == "shell>");
 }

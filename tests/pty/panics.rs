@@ -11,10 +11,12 @@ use ratatui::buffer::Buffer;
 use taskdeck::app::State;
 use taskdeck::app::keys::Keymap;
 use taskdeck::app::state::{Access, FirstStart, Session, Setup};
+use taskdeck::config::{LogFormat, Verbosity};
 use taskdeck::console::{self, End, Start, Workers};
 use taskdeck::db::Limits;
 use taskdeck::domain::observed::{Filter, Listed};
 use taskdeck::domain::{Name, NewTask, TextCounts};
+use taskdeck::logging::{self, Plan, Purpose};
 use taskdeck::ui::{Charset, Drawn, Look, Theme};
 use taskdeck::worker::{self, Analyser, Analysis, Cancel, Doing, Job};
 
@@ -24,6 +26,8 @@ use crate::support::{self, empty_database};
 
 /// Set where this binary is the console.
 const CHILD: &str = "TASKDECK_TEST_PANICS";
+/// Where it logs.
+const LOG: &str = "TASKDECK_TEST_PANICS_LOG";
 /// A held task with this text is more than the picture can bear.
 const BREAKS_CONSOLE: &str = "breaks the console";
 /// An analyser that meets this text panics.
@@ -68,6 +72,14 @@ fn child() {
         return;
     }
     let url = std::env::var("TASKDECK_DATABASE_URL").expect("a database");
+    let file = std::env::var_os(LOG).map(std::path::PathBuf::from);
+    let log_lines = logging::start(Plan {
+        purpose: Purpose::Console,
+        file: file.as_deref(),
+        format: LogFormat::Text,
+        verbosity: Verbosity(4),
+    })
+    .expect("a log");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let end = runtime.block_on(async {
         let db = support::open(&url, Limits::default()).await;
@@ -80,7 +92,7 @@ fn child() {
             look: Look { theme: Theme::dark(), glyphs: Charset::Unicode.glyphs() },
             draw,
             samples: NewTask::default(),
-            log_lines: None,
+            log_lines,
         })
         .await
         .expect("a terminal")
@@ -117,7 +129,11 @@ fn setup() -> Setup {
 }
 
 fn start() -> (Desk, Process) {
-    let mut desk = Desk::sized(120, 40, Some(&empty_database()), &[(CHILD, "1")]);
+    start_on(&empty_database(), &[])
+}
+
+fn start_on(url: &str, more: &[(&str, &str)]) -> (Desk, Process) {
+    let mut desk = Desk::sized(120, 40, Some(url), &[&[(CHILD, "1")], more].concat());
     let program = std::env::current_exe().expect("this binary");
     desk.run(&format!("{} --exact panics::child --nocapture --test-threads=1", program.display()));
     desk.wait_drawn();
@@ -147,6 +163,29 @@ fn a_panic_of_the_console_gives_the_terminal_back_says_why_and_drains_the_worker
     assert_eq!(desk.back_in_shell(), 42);
     assert!(desk.row(slow).starts_with("SUCCEEDED|"), "{}", desk.row(slow));
     assert_eq!(desk.psql("SELECT state FROM taskdeck.instances"), "stopped");
+}
+
+/// The address holds a password: whatever panics, it is neither on the screen nor in the log, which tells all that it can.
+#[test]
+fn a_password_is_in_nothing_that_a_panic_leaves_behind() {
+    const SECRET: &str = "s3cret-word";
+    let url = empty_database();
+    let role = format!("locked{}", support::unique());
+    support::psql(&url, &format!("CREATE ROLE {role} LOGIN SUPERUSER PASSWORD '{SECRET}'")).expect("a role");
+    let log = tempfile::NamedTempFile::new().expect("a file for the log");
+    let path = log.path().display().to_string();
+    let (mut desk, _) = start_on(&url.replace("tester@", &format!("{role}:{SECRET}@")), &[(LOG, &path)]);
+    let mark = desk.terminal.mark();
+    assert_eq!(desk.psql("SELECT session_user"), role);
+    let failed = desk.submit(&["--max-attempts", "1", BREAKS_WORKER]);
+    desk.wait_line(failed, &["FAILED"]);
+    desk.submit(&["--hold", BREAKS_CONSOLE]);
+    desk.terminal.wait_text("the picture broke");
+    assert_eq!(desk.back_in_shell(), 42);
+    let log = std::fs::read_to_string(&path).expect("the log");
+    assert!(log.contains("the analyser broke"), "{log}");
+    let sent = String::from_utf8_lossy(&desk.terminal.bytes_since(mark)).into_owned();
+    assert!(!log.contains(SECRET) && !sent.contains(SECRET), "{log}\n{sent}");
 }
 
 #[test]

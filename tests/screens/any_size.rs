@@ -155,6 +155,7 @@ fn the_footer_drops_whole_entries() {
             let left = line.trim().strip_suffix(&last.join(" ")).expect("help and quit stay");
             assert!(last.is_empty() || left.is_empty() || left.ends_with(' '), "{name}, {width}: {line}");
             let shown: Vec<&str> = left.trim().split("  ").filter(|entry| !entry.is_empty()).collect();
+            assert!(width < 80 || first.is_empty() || !shown.is_empty(), "{name}, {width}: {line}");
             let wanted: Vec<String> = first.into_iter().map(entry).take(shown.len()).collect();
             assert_eq!(shown, wanted, "{name}, {width}: {line}");
         }

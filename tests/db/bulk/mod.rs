@@ -383,6 +383,7 @@ async fn a_look_is_bounded_and_says_so() {
     let caused = of(None, None, Some("A CAUSE"), &[Status::Failed]);
     let preview = look(db, DecisionKind::Requeue, &caused).await;
     assert_eq!(preview.looked_at, preview.total().rows);
+    assert!(preview.total().rows >= 5_000, "a window at least: {:?}", preview.total());
     assert_eq!(preview.total().rows == 30_000, preview.complete, "{:?}", preview.total());
     let all = look(db, DecisionKind::Cancel, &Filter::default()).await;
     assert_eq!(all.left_out[&Status::Failed], Count { rows: 5_000, complete: false }, "at least so many");
