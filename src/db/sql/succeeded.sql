@@ -3,6 +3,7 @@
 -- The parameters are those of `finish_success.sql`.
 -- A claim that is missing is told nothing of: its finish may be under way yet. One that is there stays, as no success is
 -- ever left.
+-- The claim's number in the condition is spare: it is returned, and who asked compares it. A claim has one owner.
 -- Index: the primary key.
 SELECT t.id, t.claim_no
 FROM {schema}.tasks t
